@@ -153,6 +153,7 @@ STEPS = {
     "scores": "scores",
     "attribution": "subsets",
     "alternatives": "right fixes",
+    "near misses": "near misses",
     "rewrites": "rewrites",
     "equivalents": "declared",
     "usual tests": "missed by",

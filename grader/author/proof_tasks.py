@@ -25,6 +25,7 @@ from grader.spec.properties import Property
 from grader.submission import submission_from_text
 from grader.verdict.attribution import DefectStatus
 from grader.verdict.judge import Judge
+from grader.verdict.near_misses import near_miss_texts
 from grader.verdict.signatures import encode_key
 from grader.verdict.verdict import Result, Verdict
 
@@ -74,7 +75,7 @@ def judge_exactly(source: WorkerSource, root: Path, exercise_id: str) -> list[St
             return [Step(name="scores", problems=[f"{error}; {remedy}"])]
         write_product(course.key(exercise_id), encode_key(key))
         verdicts = _Verdicts(course, judge, exercise, key)
-        return [verdicts.scores(), verdicts.attribution(), verdicts.alternatives()]
+        return [verdicts.scores(), verdicts.attribution(), verdicts.alternatives(), verdicts.near_misses()]
 
 
 def _other_shapes(course: Course, exercise_id: str) -> str:
@@ -177,6 +178,27 @@ class _Verdicts:
         return Step(
             name="alternatives", figures=str(len(paths)), problems=problems, warnings=[] if paths else [warning]
         )
+
+    def near_misses(self) -> Step:
+        """Prove that each near miss is refused and recognised at every seed, and that nothing else gets its hint."""
+        problems = []
+        texts = dict(near_miss_texts(self._exercise, self._reference))
+        for seed, (name, text) in product(SEEDS, texts.items()):
+            verdict = self._verdict(text, seed)
+            if all(check.status is Status.PASSED for check in verdict.checks):
+                problems.append(f"with seed {seed} {name} passes every check; remove it, or add a check that fails")
+            elif verdict.near_miss not in name.split("+"):
+                found = verdict.near_miss or "none"
+                problems.append(
+                    f"with seed {seed} {name} is recognised as {found}; it behaves like another near miss or a "
+                    "variant, or fails other checks than with the key's seed; remove it or add a check"
+                )
+        problems += [
+            f"with seed {seed} a right fix or a variant gets the hint of {verdict.near_miss}; remove the near miss"
+            for (text, seed, _), verdict in self._verdicts.items()
+            if verdict.near_miss and text not in texts.values()
+        ]
+        return Step(name="near misses", figures=str(len(self._exercise.near_misses)), problems=problems)
 
     def _random_outputs(self) -> Iterator[str]:
         """Yield a problem for each size case at which the reference, in eval mode, is not deterministic."""

@@ -288,6 +288,7 @@ def _description(exercise: Exercise, hidden_checks: int, contents: Contents) -> 
         )
         for defect in defects
     ]
+    near_misses = [" ".join(each.hint.split()) for each in exercise.near_misses]
     description = {
         "format_version": exercise.format_version,
         "title": exercise.title,
@@ -302,7 +303,9 @@ def _description(exercise: Exercise, hidden_checks: int, contents: Contents) -> 
         "defects": [],
         "checks": [_without_defaults(msgspec.structs.replace(check, for_=())) for check in exercise.checks],
         "limits": msgspec.to_builtins(exercise.limits),
-        "edition": msgspec.to_builtins(Sealed(hidden_checks=hidden_checks, defects=sealed)),
+        "edition": msgspec.to_builtins(
+            Sealed(hidden_checks=hidden_checks, defects=sealed, near_misses=near_misses if contents.hints else [])
+        ),
     }
     return (INTRODUCTION + _yaml(description)).encode()
 

@@ -8,16 +8,17 @@ from msgspec import Struct, structs
 
 from grader.author.copying import copying_reference
 from grader.author.explaining import lock_explanations
-from grader.checks.outcome import Key, Status, variant_name
+from grader.checks.outcome import Examination, Key, Status, variant_name
 from grader.checks.recording import Recorder
 from grader.checks.runner import Runner
 from grader.errors import BrokenExerciseError
 from grader.processes.workers import WorkerSource
-from grader.spec.exercise import Exercise
+from grader.spec.exercise import Exercise, near_miss_id
 from grader.spec.fragments import put_back
 from grader.spec.paths import Course
 from grader.student.explanations import SOLUTION
 from grader.submission import submission_from_text
+from grader.verdict.near_misses import near_miss_texts
 from grader.verdict.signatures import KEY_SEED, extend_time_limit, find_key, require_all_passed
 
 MOST_SEEDS = 3
@@ -107,27 +108,40 @@ def _record_seed(course: Course, runner: Runner, recorder: Recorder, seed: int) 
         if subset:
             variant = put_back(text, [defect for defect in exercise.defects if defect.id in subset])
             examination = runner.examine(submission_from_text(variant), seed, only=checks)
-            failures[_by_numbers(exercise, variant_name(subset))] = {
-                outcome.check: (outcome.finding.signature(), examination.deviations.get(outcome.check))
-                for outcome in examination.outcomes
-                if outcome.status is Status.FAILED and outcome.finding
-            }
+            failures[_by_numbers(exercise, variant_name(subset))] = _failures(examination)
             fails_starter = any(outcome.status is not Status.PASSED for outcome in examination.outcomes)
+    for name, near_miss in near_miss_texts(exercise, text):
+        examination = runner.examine(submission_from_text(near_miss), seed, only=checks)
+        failures[_by_numbers(exercise, name)] = _failures(examination)
     recorder.add(seed, answers, failures)
     return fails_starter  # the last subset contains every defect
+
+
+def _failures(examination: Examination) -> dict[str, tuple[str, Any]]:
+    """Return the kind of failure and the deviation of each failed check."""
+    return {
+        outcome.check: (outcome.finding.signature(), examination.deviations.get(outcome.check))
+        for outcome in examination.outcomes
+        if outcome.status is Status.FAILED and outcome.finding
+    }
 
 
 def _sealed_key(exercise: Exercise, key: Key) -> bytes:
     """Return the key without syntax trees and hidden tests, with numbers in place of the defects' ids."""
     checks = {check.id for check in exercise.checks}
-    kinds = {
-        _by_numbers(exercise, name): {check: kind for check, kind in signatures.items() if check in checks}
-        for name, signatures in key.signatures.items()
-    }
-    return msgspec.json.encode(Key(digest="", signatures=kinds, methods={}), order="sorted")
+
+    def sealed(kinds: dict[str, dict[str, str]]) -> dict[str, dict[str, str]]:
+        return {
+            _by_numbers(exercise, name): {check: kind for check, kind in signatures.items() if check in checks}
+            for name, signatures in kinds.items()
+        }
+
+    key = Key(digest="", signatures=sealed(key.signatures), methods={}, near_misses=sealed(key.near_misses))
+    return msgspec.json.encode(key, order="sorted")
 
 
 def _by_numbers(exercise: Exercise, variant: str) -> str:
-    """Return a variant's name with the numbers of its defects in place of their ids."""
-    numbers = exercise.numbers()
-    return variant_name(frozenset(str(numbers[name]) for name in variant.split("+") if name))
+    """Return a variant's name with the numbers of its defects, and of its near miss, in place of their ids."""
+    numbers = {defect: str(number) for defect, number in exercise.numbers().items()}
+    numbers |= {each.id: near_miss_id(number) for number, each in enumerate(exercise.near_misses, 1)}
+    return variant_name(frozenset(numbers[name] for name in variant.split("+") if name))

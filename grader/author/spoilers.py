@@ -35,7 +35,10 @@ def find_spoilers(course: Course, exercises: list[Exercise], files: dict[Path, b
 
 
 def _spoilers(course: Course, exercise: Exercise, starters: str) -> Iterator[Spoiler]:
-    """Yield texts that the starters do not show: defects, the decoy, the reference's lines, the hidden tests' names."""
+    """Yield texts that the starters do not show.
+
+    These are the defects, the near misses, the decoy, the reference's lines and the names of hidden tests.
+    """
     for defect in exercise.defects:
         if "-" in defect.id:  # an id of one word may be an ordinary word elsewhere
             yield Spoiler(text=defect.id, what=f"the id of a defect of {exercise.id}")
@@ -43,6 +46,11 @@ def _spoilers(course: Course, exercise: Exercise, starters: str) -> Iterator[Spo
         yield from _lines_of(defect.why, starters, f"why {defect.id} matters")
         for _, fix in defect.edits():
             yield from _lines_of(fix, starters, f"a fix of {defect.id}")
+    for near_miss in exercise.near_misses:
+        if "-" in near_miss.id:
+            yield Spoiler(text=near_miss.id, what=f"the id of a near miss of {exercise.id}")
+        for _, becomes in near_miss.edits():
+            yield from _lines_of(becomes, starters, f"the code of a near miss of {exercise.id}")
     yield from _lines_of(exercise.decoy, starters, f"what looks wrong in {exercise.id}")
     yield from _lines_of(_read(course.reference(exercise.id)), starters, f"a line of the reference of {exercise.id}")
     for path in course.hidden_tests(exercise.id).glob("*.py"):

@@ -423,8 +423,12 @@ class Examination(Struct, frozen=True, kw_only=True):
     identified_defects: dict[str, bool] = {}
     """Sealed editions only: for each defect that the failed checks identify, whether it is present."""
 
+    def failures(self) -> dict[str, str]:
+        """Return the signatures of the checks that did not pass, by check."""
+        return {each.check: each.signature() for each in self.outcomes if each.status is not Status.PASSED}
 
-class Key(Struct, frozen=True, kw_only=True):
+
+class Key(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """How every variant of an exercise behaves, and the syntax trees of its methods; both by `variant_name`."""
 
     digest: str
@@ -433,6 +437,8 @@ class Key(Struct, frozen=True, kw_only=True):
     """By check, the signatures of the checks that the variant fails."""
     methods: dict[str, dict[str, str]]
     """By method, a fingerprint of each statement's syntax tree. Empty in a sealed edition."""
+    near_misses: dict[str, dict[str, str]] = {}
+    """The signatures of each near miss, alone and beside other defects; by the name of near miss and defects."""
 
 
 REFERENCE = ""

@@ -27,6 +27,7 @@ from grader.report.phrases import (
     findings_title,
     lessons,
     line_and_caret,
+    near_miss_hint,
     open_layers,
     picture_title,
     points,
@@ -157,6 +158,7 @@ def _view(verdict: Verdict, exercise: Exercise, *, has_seed: bool = True, in_not
             for number, cause in enumerate(shown)
         ],
         "hidden_defects": describe_hidden_defects(verdict, crash) if crash else "",
+        "near_miss": near_miss_hint(verdict, exercise),
         "open_layers": open_layers(verdict),
     }
 

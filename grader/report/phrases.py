@@ -84,6 +84,18 @@ def advice_lines(verdict: Verdict) -> list[Line]:
     return [Text(), *(marked(mark, Text(printable(text, MOST_FINDING_TEXT))) for text in texts)] if texts else []
 
 
+def near_miss_hint(verdict: Verdict, exercise: Exercise) -> str:
+    """Return the hint of the near miss that the submission behaves like; empty if it is none."""
+    hints = {each.id: " ".join(each.hint.split()) for each in exercise.near_misses}
+    return hints.get(verdict.near_miss, "")
+
+
+def near_miss_lines(verdict: Verdict, exercise: Exercise) -> list[Line]:
+    """Return the hint of the near miss; none if the submission is none."""
+    hint = near_miss_hint(verdict, exercise)
+    return [Text(), marked((f"{'close':>{INDENT - 2}}  ", "yellow"), Text(hint))] if hint else []
+
+
 def open_layers_lines(verdict: Verdict) -> list[Text]:
     """Return `open_layers` as a line; none if nothing is open."""
     warning = open_layers(verdict)

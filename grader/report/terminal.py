@@ -23,6 +23,7 @@ from grader.report.phrases import (
     foot_lines,
     lessons,
     line_and_caret,
+    near_miss_lines,
     open_layers_lines,
     picture_title,
     regression_row,
@@ -85,7 +86,8 @@ def render_terminal(
     head = rendered([*top, *parts.table(verdict)])
     lessons_text = rendered(parts.lessons(verdict, known, failing_sizes))
     bottom = foot_lines(verdict, exercise, width, has_seed=has_seed)[: SHORT_FOOT if height < SCREEN_LINES else None]
-    foot = rendered([*advice_lines(verdict), Text(), *bottom, *open_layers_lines(verdict)])
+    notes = [*near_miss_lines(verdict, exercise), *advice_lines(verdict)]
+    foot = rendered([*notes, Text(), *bottom, *open_layers_lines(verdict)])
     blocks = [rendered(lines) for lines in parts.causes(verdict)]
     title = rendered([Text(), Text(findings_title(verdict, exercise), "bold")]) if blocks else ""
     least_lines = _line_count(head, lessons_text, title, *blocks[:1], foot) + (len(blocks) > 1)

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from hashlib import sha256
 from typing import Annotated, ClassVar
 
-from msgspec import Meta
+from msgspec import Meta, field
 
 from grader.spec.fields import Index, Points, Record
 from grader.spec.problem import Problem
@@ -34,6 +34,10 @@ class Edition(Record, frozen=True, kw_only=True, tag_field="kind"):
 
     def sealed_defects(self) -> list[SealedDefect]:
         """Return the public parts of the defects; none if the exercise.yaml describes the defects itself."""
+        return []
+
+    def near_miss_hints(self) -> list[str]:
+        """Return the hints of near misses; none if the exercise.yaml describes the near misses itself."""
         return []
 
     def sort_key(self, exercise_id: str, defect_id: str, *, stretch: bool) -> tuple[bool, bytes]:
@@ -86,9 +90,14 @@ class Sealed(Edition, frozen=True, kw_only=True, tag="sealed"):
     """The number of checks that run only when a file is handed in."""
     defects: Annotated[list[SealedDefect], Meta(max_length=8)]
     """The public parts of the defects, in the order of their numbers."""
+    near_misses: list[str] = field(default_factory=list)
+    """The hints of known wrong fixes."""
 
     def sealed_defects(self) -> list[SealedDefect]:
         return self.defects
+
+    def near_miss_hints(self) -> list[str]:
+        return self.near_misses
 
     def sort_key(self, exercise_id: str, defect_id: str, *, stretch: bool) -> tuple[bool, bytes]:
         return False, b""

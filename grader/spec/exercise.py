@@ -99,6 +99,29 @@ class Equivalent(Record, frozen=True, kw_only=True):
     """Why the two compute the same for every input."""
 
 
+class NearMiss(Record, frozen=True, kw_only=True):
+    """A known wrong fix of one defect. A submission that behaves like it gets the hint; the score does not change."""
+
+    DISPLAY_ONLY = ("hint",)
+
+    id: Id
+    """The near miss's name, such as `zero-for-minus-infinity`."""
+    defect: Id
+    """The defect that it tries to fix."""
+    was: Fragments
+    """A fragment that occurs exactly once in the reference. Several make a list."""
+    becomes: str | list[str]
+    """What the wrong fix has in its place, for each fragment of `was`."""
+    hint: Text
+    """What this code does, and what to look at next. It never contains the fix."""
+
+    def edits(self) -> list[tuple[str, str]]:
+        """Return the pairs of a `was` fragment and what it becomes."""
+        was = [self.was] if isinstance(self.was, str) else self.was
+        becomes = [self.becomes] if isinstance(self.becomes, str) else self.becomes
+        return list(zip(was, becomes, strict=True))
+
+
 class Seconds(Record, frozen=True, kw_only=True):
     """Limits of wall-clock time, in seconds."""
 
@@ -130,6 +153,15 @@ class Announcement(StrEnum):
 
 EDITION_KEYS = ("edition",)
 """Keys that `release` writes and authors do not."""
+
+MOST_BESIDE = 2
+"""A near miss is recognised beside any subset of so many other defects."""
+
+
+def near_miss_id(number: int) -> str:
+    """Return the id of a near miss in an edition that does not name it."""
+    return f"near-miss-{number}"
+
 
 SEALED_TITLE = "what it was is explained when you hand in"
 
@@ -168,6 +200,8 @@ class Exercise(Record, frozen=True, kw_only=True):
     """The resources that a submission may use."""
     equivalents: list[Equivalent] = field(default_factory=list)
     """Changes of the reference that no check can detect, each with its reason."""
+    near_misses: list[NearMiss] = field(default_factory=list)
+    """Known wrong fixes, each with a hint of its own."""
     theme: str = ""
     """The exercise's heading in the list of hunts. Exercises without a theme come last."""
     decoy: str = ""
@@ -230,10 +264,25 @@ class Exercise(Record, frozen=True, kw_only=True):
             )
             for number, sealed in enumerate(self.edition.sealed_defects(), 1)
         ]
-        return structs.replace(self, defects=placeholders) if placeholders else self
+        near_misses = [
+            NearMiss(id=near_miss_id(number), defect="", was=[], becomes=[], hint=hint)
+            for number, hint in enumerate(self.edition.near_miss_hints(), 1)
+        ]
+        return structs.replace(self, defects=placeholders, near_misses=near_misses) if placeholders else self
 
     def subsets(self) -> Iterator[frozenset[str]]:
         """Yield every subset of the defects' ids, smaller subsets first."""
         ids = [defect.id for defect in self.defects]
         for size in range(len(ids) + 1):
             yield from map(frozenset, combinations(ids, size))
+
+    def near_miss_variants(self) -> Iterator[tuple[NearMiss, frozenset[str]]]:
+        """Yield each near miss with the sets of other defects beside which it is recognised.
+
+        If there are more than `MOST_BESIDE` other defects, these are the empty set and the set of all others.
+        """
+        for near_miss in self.near_misses:
+            others = frozenset(each.id for each in self.defects) - {near_miss.defect}
+            for subset in self.subsets():
+                if subset <= others and (len(others) <= MOST_BESIDE or not subset or subset == others):
+                    yield near_miss, subset

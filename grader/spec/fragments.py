@@ -5,7 +5,7 @@ import difflib
 from collections.abc import Iterable, Iterator
 
 from grader.errors import SpecError
-from grader.spec.exercise import Defect, Exercise
+from grader.spec.exercise import Defect, Exercise, NearMiss
 from grader.spec.problem import KeyPath, Problem, listed, quoted
 
 
@@ -25,6 +25,17 @@ def fix_defects(starter: str, defects: Iterable[Defect]) -> str:
         for was, fix in reversed(defect.edits()):
             text = replace_fragment(text, was, fix, f"defect {defect.id}")
     return text
+
+
+def make_near_miss(reference: str, near_miss: NearMiss, defects: Iterable[Defect]) -> str:
+    """Return the reference with a near miss, and beside it the given defects.
+
+    Raise `SpecError` if their fragments overlap.
+    """
+    text = reference
+    for was, becomes in near_miss.edits():
+        text = replace_fragment(text, was, becomes, f"near miss {near_miss.id}")
+    return put_back(text, defects)
 
 
 def replace_fragment(text: str, old: str, new: str, owner: str) -> str:
@@ -95,7 +106,7 @@ SIMILARITY = 0.4
 
 def reference_problems(exercise: Exercise, reference: str) -> Iterator[Problem]:
     """Yield a problem for each fragment that cannot be applied to the reference, or to the starter made from it."""
-    if any(len(counts) > 1 for counts in map(_fragment_counts, exercise.defects)):
+    if any(len(_counts(defect.was, defect.fix)) > 1 for defect in exercise.defects):
         return  # `was` and `fix` cannot be paired, which `soundness.py` reports
     problems = [
         problem
@@ -115,6 +126,29 @@ def reference_problems(exercise: Exercise, reference: str) -> Iterator[Problem]:
         return
     problems = list(starter_problems(exercise, starter))
     yield from problems or _syntax_problems_of_variants(exercise, reference)
+    yield from _near_miss_problems(exercise, reference)
+
+
+def _near_miss_problems(exercise: Exercise, reference: str) -> Iterator[Problem]:
+    """Yield a problem for each near miss whose fragments cannot be replaced in the reference."""
+    for index, near_miss in enumerate(exercise.near_misses):
+        if len(_counts(near_miss.was, near_miss.becomes)) > 1:
+            continue  # which `soundness.py` reports
+        problems = list(_missing_fragments(near_miss, reference, "was", ("near_misses", index)))
+        yield from problems
+        if problems:
+            continue
+        try:
+            text = make_near_miss(reference, near_miss, [])
+        except SpecError as error:
+            yield Problem(
+                path=("near_misses", index, "was"),
+                expected="fragments that can be replaced one after another",
+                found=str(error),
+                remedy="choose fragments that do not overlap",
+            )
+        else:
+            yield from _syntax_problem(text, ("near_misses", index, "becomes"), "in the reference")
 
 
 def starter_problems(exercise: Exercise, starter: str) -> Iterator[Problem]:
@@ -162,16 +196,16 @@ def _syntax_problem(text: str, path: KeyPath, where: str) -> Iterator[Problem]:
         )
 
 
-def _fragment_counts(defect: Defect) -> set[int]:
-    """Return the numbers of fragments in `was` and in `fix`; one number if they are equal."""
-    return {1 if isinstance(part, str) else len(part) for part in (defect.was, defect.fix)}
+def _counts(*parts: str | list[str]) -> set[int]:
+    """Return the numbers of fragments in the parts; one number if they are equal."""
+    return {1 if isinstance(part, str) else len(part) for part in parts}
 
 
 def _missing_fragments(
-    defect: Defect, text: str, part: str, path: KeyPath, where: str = "the reference"
+    owner: Defect | NearMiss, text: str, part: str, path: KeyPath, where: str = "the reference"
 ) -> Iterator[Problem]:
     """Yield a problem for each fragment of `was` or `fix`, the `part`, that does not occur exactly once in the text."""
-    value = getattr(defect, part)
+    value = getattr(owner, part)
     for index, fragment in enumerate([value] if isinstance(value, str) else value):
         at = (*path, part) if isinstance(value, str) else (*path, part, index)
         lines = _find_fragment(text, fragment)

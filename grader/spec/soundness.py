@@ -5,7 +5,7 @@ from math import prod
 from operator import mul
 from typing import Any
 
-from grader.spec.exercise import Defect, Exercise
+from grader.spec.exercise import Defect, Exercise, NearMiss
 from grader.spec.fields import NAME, PATTERNS, FixedSizes, Inputs, MadeInput, names_in, size_names
 from grader.spec.interface import Interface
 from grader.spec.problem import KeyPath, Problem, listed, nearest, quoted
@@ -17,6 +17,7 @@ def soundness_problems(exercise: Exercise) -> Iterator[Problem]:
     yield from exercise.edition.problems(defects=len(exercise.defects), decoy=exercise.decoy)
     yield from _repeated_ids(exercise.defects, "defects")
     yield from _repeated_ids(exercise.checks, "checks")
+    yield from _repeated_ids(exercise.near_misses, "near_misses")
     for index, defect in enumerate(exercise.defects):
         yield from _defect_problems(defect, ("defects", index))
     for index, each in enumerate(exercise.equivalents):
@@ -27,6 +28,9 @@ def soundness_problems(exercise: Exercise) -> Iterator[Problem]:
                 found="the same text",
                 remedy="write the lines after the change",
             )
+    if exercise.edition.HAS_REFERENCE:
+        for index, near_miss in enumerate(exercise.near_misses):
+            yield from _near_miss_problems(exercise, near_miss, ("near_misses", index))
     if not exercise.fixed_sizes:
         yield Problem(
             path=("sizes",),
@@ -78,7 +82,7 @@ def _large_size_problems(fixed_sizes: FixedSizes, inputs: Inputs, path: KeyPath)
                 )
 
 
-def _repeated_ids(records: Sequence[Defect | Property], part: str) -> Iterator[Problem]:
+def _repeated_ids(records: Sequence[Defect | Property | NearMiss], part: str) -> Iterator[Problem]:
     first: dict[str, int] = {}
     for index, record in enumerate(records):
         if record.id in first:
@@ -133,6 +137,39 @@ def _defect_problems(defect: Defect, path: KeyPath) -> Iterator[Problem]:
                 found=f"the text of hints[{defect.hints.index(hint)}]",
                 remedy="write another hint",
             )
+
+
+def _near_miss_problems(exercise: Exercise, near_miss: NearMiss, path: KeyPath) -> Iterator[Problem]:
+    ids = [defect.id for defect in exercise.defects]
+    if near_miss.defect not in ids:
+        yield Problem(
+            path=(*path, "defect"),
+            expected="the id of a defect",
+            found=near_miss.defect,
+            remedy=f"write {listed(ids)}" if len(ids) == 1 else f"write one of {listed(ids)}",
+        )
+    if near_miss.id in ids:
+        yield Problem(
+            path=(*path, "id"),
+            expected="an id that no defect has",
+            found=near_miss.id,
+            remedy="name what the wrong fix does",
+        )
+    was, becomes = ([part] if isinstance(part, str) else part for part in (near_miss.was, near_miss.becomes))
+    if len(was) != len(becomes):
+        yield Problem(
+            path=(*path, "becomes"),
+            expected="as many fragments as was has",
+            found=f"{len(becomes)}, and {len(was)} in was",
+            remedy="pair each fragment with its replacement",
+        )
+    elif all(old.strip() == new.strip() for old, new in zip(was, becomes, strict=True)):
+        yield Problem(
+            path=(*path, "becomes"),
+            expected="a text that differs from was",
+            found="the same text",
+            remedy="write the lines of the wrong fix",
+        )
 
 
 def _interface_problems(exercise: Exercise) -> Iterator[Problem]:

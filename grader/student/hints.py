@@ -10,7 +10,13 @@ from grader.checks.outcome import FailureKind
 from grader.errors import UsageError
 from grader.report.check_names import check_names
 from grader.report.findings import reason_words, sentence
-from grader.report.phrases import claim_invitation, misspelt_name, points_with_unit, shown_defects
+from grader.report.phrases import (
+    claim_invitation,
+    misspelt_name,
+    near_miss_hint,
+    points_with_unit,
+    shown_defects,
+)
 from grader.report.view import Hint, Progress
 from grader.spec.exercise import Announcement, Defect, Exercise
 from grader.spec.paths import Course
@@ -82,7 +88,7 @@ def next_hint(
         steps=[" ".join(text.split()) for text in defect.hints[:count]],
         total=len(defect.hints),
         next_action=next_action,
-        caveat=_caveat(judged, exercise),
+        caveat=near_miss_hint(verdict, exercise) or _caveat(judged, exercise),
     )
 
 

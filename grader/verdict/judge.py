@@ -20,6 +20,7 @@ from grader.submission import Submission
 from grader.submission.choice import Choice
 from grader.verdict.attribution import matching_variants
 from grader.verdict.matching import compare_deviations, find_partial_fixes
+from grader.verdict.near_misses import find_near_miss
 from grader.verdict.verdict import Verdict, make_verdict, refuse
 
 MAX_SEED = 2**31
@@ -229,6 +230,7 @@ class Judge:
         2. Find the matching variants by the signatures of the failures.
         3. If there are few, compare deviations with theirs: the same kind of failure may be another fault.
         4. Look for partial fixes among the failures that no matching variant explains.
+        5. Recognise a near miss, for its hint.
         """
         exercise, key = self.open(exercise_id)
         runner, variants = self._runners[exercise_id], self._variants[exercise_id]
@@ -254,7 +256,8 @@ class Judge:
         examination = structs.replace(examination, standing_fixes=variants.standing_fixes(submission))
         examination = find_partial_fixes(exercise, key, examination, examine_at_points)
         examination = structs.replace(examination, identified_defects=_identified_defects(exercise, indistinguishable))
-        return make_verdict(exercise, key, examination, file, seed)
+        near_miss = find_near_miss(exercise, key, examination, examine_variant)
+        return make_verdict(exercise, key, examination, file, seed, near_miss=near_miss)
 
     def record(self, exercise_id: str, submission: Submission, seed: int, check: str) -> FailedCheck | None:
         """Run a check that failed once more, and return the requests of its failing size case."""

@@ -14,6 +14,7 @@ from grader.spec.fragments import put_back
 from grader.spec.paths import Course, write_versioned_cache
 from grader.submission import submission_from_text
 from grader.verdict.digest import key_digest
+from grader.verdict.near_misses import near_miss_texts
 
 KEY_SEED = 20_260_101
 LEAST_TOTAL = 120.0
@@ -72,13 +73,26 @@ def _make_key(course: Course, runner: Runner) -> Key:
                 "correct the fragments of its defects"
             )
         name = variant_name(subset)
-        signatures[name] = {
-            outcome.check: outcome.signature()
-            for outcome in examination.outcomes
-            if outcome.status is not Status.PASSED
-        }
+        signatures[name] = examination.failures()
         methods[name] = examination.methods
-    return Key(digest=key_digest(course, exercise.id), signatures=signatures, methods=methods)
+    return Key(
+        digest=key_digest(course, exercise.id),
+        signatures=signatures,
+        methods=methods,
+        near_misses=dict(_examine_near_misses(runner, reference)),
+    )
+
+
+def _examine_near_misses(runner: Runner, reference: str) -> Iterator[tuple[str, dict[str, str]]]:
+    """Yield the signatures of each near miss, alone and beside other defects, by its name."""
+    for name, text in near_miss_texts(runner.exercise, reference):
+        examination = runner.examine(submission_from_text(text), KEY_SEED)
+        if examination.unloadable is not None:
+            raise BrokenExerciseError(
+                f"{runner.exercise.id}: the near miss {name} does not load: {examination.unloadable}; "
+                "correct its fragments"
+            )
+        yield name, examination.failures()
 
 
 def _require_sound_reference(course: Course, runner: Runner) -> None:

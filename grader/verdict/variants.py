@@ -10,7 +10,7 @@ from grader.checks.outcome import Examination, FailurePoint, Key, has_defect, va
 from grader.checks.recording import Recording
 from grader.checks.runner import Runner
 from grader.errors import KitError
-from grader.spec.fragments import put_back
+from grader.spec.fragments import make_near_miss, put_back
 from grader.spec.paths import Course
 from grader.submission import Submission, read_submission, submission_from_text
 from grader.verdict.matching import find_standing_fixes, is_same
@@ -118,12 +118,14 @@ class ExaminedVariants(VariantSource):
         return find_standing_fixes(exercise, text, reference)
 
     def _variant(self, name: str) -> _Variant:
-        """Return the reference with the defects of that name put back."""
+        """Return the reference with the defects of that name put back; also a near miss."""
         if name not in self._variants:
             exercise = self._runner.exercise
             defects = [defect for defect in exercise.defects if has_defect(name, defect.id)]
+            near_miss = next((each for each in exercise.near_misses if has_defect(name, each.id)), None)
             reference = self._course.reference(exercise.id).read_text(encoding="utf-8")
-            source = submission_from_text(put_back(reference, defects))
+            text = make_near_miss(reference, near_miss, defects) if near_miss else put_back(reference, defects)
+            source = submission_from_text(text)
             self._variants[name] = _Variant(source=source, tree=self._fingerprint(source))
         return self._variants[name]
 

@@ -51,8 +51,9 @@ class Verdict(Struct, frozen=True, kw_only=True):
     """The result of judging a submission.
 
     `score` and `max_score` exclude stretch defects. `causes` lists, by failed check, the present defects that explain
-    it. `unloadable` is the finding about a submission that cannot be graded. `seconds` is wall-clock time. A submission
-    that the kit could not judge has no score.
+    it. `unloadable` is the finding about a submission that cannot be graded. `near_miss` is the id of the
+    near miss that the submission behaves like. `seconds` is wall-clock time. A submission that the kit could not judge
+    has no score.
     """
 
     exercise: str
@@ -69,6 +70,7 @@ class Verdict(Struct, frozen=True, kw_only=True):
     seconds: float
     causes: dict[str, list[str]] = {}
     unloadable: Finding | None = None
+    near_miss: str = ""
 
     def judged_score(self) -> float:
         """Return the score of a submission that was judged."""
@@ -98,7 +100,9 @@ def awaits_claim(verdict: Verdict) -> bool:
     return verdict.outcome is Result.NOT_FIXED and not verdict.defects and bool(verdict.checks) and all_passed
 
 
-def make_verdict(exercise: Exercise, key: Key, examination: Examination, file: str, seed: int) -> Verdict:
+def make_verdict(
+    exercise: Exercise, key: Key, examination: Examination, file: str, seed: int, *, near_miss: str = ""
+) -> Verdict:
     """Return the verdict on an examined submission; `file` is its name in the verdict."""
     if examination.unloadable is not None:
         return not_gradable(exercise, file, seed, examination.unloadable, examination)
@@ -132,6 +136,7 @@ def make_verdict(exercise: Exercise, key: Key, examination: Examination, file: s
         isolation=examination.isolation,
         seconds=examination.seconds,
         causes=attribution.causes,
+        near_miss=near_miss,
     )
 
 

@@ -31,8 +31,9 @@ from grader.checks.variant_calls import _of_the_same_values, call_in_calling_var
 from grader.errors import SpecError, UsageError
 from grader.processes.workers import WorkerSource
 from grader.report.findings import sentence
+from grader.report.phrases import near_miss_hint
 from grader.sandbox.probes import calling_variants
-from grader.spec.fragments import put_back
+from grader.spec.fragments import make_near_miss, put_back
 from grader.spec.loading import load_exercise
 from grader.spec.paths import Course
 from grader.student.explanations import SOLUTION
@@ -166,6 +167,26 @@ def test_no_hint_is_in_the_edition_without_hints_and_each_is_in_the_one_with_the
             assert told.has_hints() == HINTS[kind]
             everything = " ".join(" ".join(content.decode("latin-1").split()) for content in released[kind].values())
             assert HINTS[kind] or not [hint for hint in hints if hint in everything]
+
+
+def test_a_near_miss_is_recognised_at_home_unless_the_edition_has_no_hints(course, editions):
+    exercise = load_exercise(course.description("exercise_03"))
+    reference = course.reference("exercise_03").read_text(encoding="utf-8")
+    near_miss, *_ = exercise.near_misses
+    texts = {
+        "alone": make_near_miss(reference, near_miss, []),
+        "beside another": make_near_miss(reference, near_miss, [each for each in exercise.defects if each.stretch]),
+        "starter": put_back(reference, exercise.defects),
+    }
+    hint = " ".join(near_miss.hint.split())
+    for kind, has_hints in HINTS.items():
+        edition = Course(root=editions[kind])
+        told = verdicts(edition, "exercise_03", texts, KEY_SEED)
+        shown = {
+            name: near_miss_hint(verdict, load_exercise(edition.description("exercise_03")))
+            for name, verdict in told.items()
+        }
+        assert shown == {"alone": hint, "beside another": hint, "starter": ""} if has_hints else not any(shown.values())
 
 
 @pytest.mark.parametrize("kind", HINTS)

@@ -143,6 +143,7 @@ class Maker:
             defects=defects,
             nothing_else_broke=NOTHING_ELSE_BROKE,
             equivalents=[],
+            near_misses=[],
             decoy="",
             checks=[structs.replace(check, for_=()) for check in base.checks],
             difficulty=1 + len(defects),

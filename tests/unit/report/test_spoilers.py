@@ -14,7 +14,9 @@ from grader.report.html import NotebookVerdict, render_report
 from grader.report.tables import OverviewLine, render_hint, render_overview
 from grader.report.terminal import render_terminal
 from grader.report.view import Progress
+from grader.spec.fragments import make_near_miss
 from grader.spec.loading import load_exercise
+from grader.spec.paths import Course
 from grader.student.hints import next_hint
 from grader.student.progress import load_progress, remember_verdict, save_progress
 from grader.student.watch.events import Screen, VerdictEvent, compare, render_event
@@ -24,6 +26,7 @@ from tests.support.paths import ROOT
 from tests.support.sampling import sampled, subsets_to_judge
 
 EXERCISES = sorted(path.name for path in (ROOT / "solutions").glob("exercise_*"))
+WITH_NEAR_MISSES = {each for each in EXERCISES if load_exercise(Course(root=ROOT).description(each)).near_misses}
 STEPS = 3
 
 
@@ -137,6 +140,33 @@ def test_hints_name_no_fix_and_no_defect(course, exercise_id):
             told = " ".join(text.split())
             assert not [each for each in secrets(defect) if each in told]
             assert not [fix for was, fix in defect.edits() if " ".join(fix.split()) in told]
+
+
+@pytest.mark.parametrize("exercise_id", EXERCISES)
+def test_hints_of_near_misses_name_no_fix_and_no_defect(course, exercise_id):
+    exercise = load_exercise(course.description(exercise_id))
+    hints = [" ".join(each.hint.split()) for each in exercise.near_misses]
+    for defect in exercise.defects:
+        given_away = [*secrets(defect), *(" ".join(fix.split()) for _, fix in defect.edits())]
+        assert not [(hint, text) for hint in hints for text in given_away if text in hint]
+
+
+@pytest.mark.parametrize("exercise_id", sampled([each for each in EXERCISES if each in WITH_NEAR_MISSES]))
+def test_the_page_of_a_near_miss_gives_its_hint_and_names_no_defect(judge_text, own_course, exercise_id):
+    exercise = load_exercise(own_course.description(exercise_id))
+    reference = own_course.reference(exercise_id).read_text(encoding="utf-8")
+    alone = {each.id: make_near_miss(reference, each, []) for each in exercise.near_misses}
+    verdicts = judge_text.many(exercise_id, [*alone.values()])
+    for near_miss, verdict in zip(exercise.near_misses, verdicts, strict=True):
+        assert verdict.near_miss == near_miss.id
+        assert verdict.score < verdict.max_score or any(each.stretch and not each.points for each in verdict.defects)
+        shown = {name: " ".join(page.split()) for name, page in pages(own_course, exercise, verdict, None).items()}
+        hint = " ".join(near_miss.hint.split())
+        assert {"terminal", "report", "notebook", "hint 1, 1"} <= {name for name, page in shown.items() if hint in page}
+        unfixed = {each.id for each in verdict.defects if each.status is not DefectStatus.FIXED}
+        for defect in exercise.defects:
+            if defect.id in unfixed:
+                assert not [(name, text) for name, page in shown.items() for text in secrets(defect) if text in page]
 
 
 def test_what_was_seen_behind_a_crash_is_told_on_no_page(own_course, judge_text):

@@ -1,0 +1,48 @@
+"""Recognise near misses: known wrong fixes, each with a hint of its own. They change no status and no score."""
+
+from collections.abc import Callable, Iterator
+
+from grader.checks.outcome import Examination, Key, variant_name
+from grader.errors import SpecError
+from grader.spec.exercise import Exercise
+from grader.spec.fragments import make_near_miss
+from grader.verdict.attribution import VariantComparison
+from grader.verdict.matching import is_same
+
+
+def near_miss_texts(exercise: Exercise, reference: str) -> Iterator[tuple[str, str]]:
+    """Yield each near miss, alone and beside other defects: its name and its text.
+
+    Defects whose fragments overlap those of the near miss are left out.
+    """
+    for near_miss, subset in exercise.near_miss_variants():
+        defects = [defect for defect in exercise.defects if defect.id in subset]
+        try:
+            yield variant_name(subset | {near_miss.id}), make_near_miss(reference, near_miss, defects)
+        except SpecError:
+            if not subset:
+                raise
+
+
+def find_near_miss(
+    exercise: Exercise, key: Key, examination: Examination, examine: Callable[[str, set[str]], Examination]
+) -> str:
+    """Return the id of the near miss that the submission behaves like; empty if there is none.
+
+    It must fail the same checks in the same way and by the same numbers. If a variant already explains every failure,
+    no near miss is looked for. `examine` takes a near miss's name and the checks to run on it.
+    """
+    ids = {each.id for each in exercise.near_misses}  # none in an edition without hints
+    failures = examination.failures()
+    names = [
+        name
+        for name, signatures in key.near_misses.items()
+        if signatures == failures != {} and ids.intersection(name.split("+"))
+    ]
+    if not names or not VariantComparison(exercise, key, examination).unexplained:
+        return ""
+    for name in names:
+        deviations = examine(name, {*failures}).deviations
+        if all(is_same(value, deviations.get(check)) for check, value in examination.deviations.items()):
+            return ids.intersection(name.split("+")).pop()
+    return ""
