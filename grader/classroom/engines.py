@@ -19,9 +19,17 @@ import msgspec
 from msgspec import Struct
 
 from grader.classroom import tasks
-from grader.classroom.gradebook import Versions
+from grader.classroom.gradebook import Versions, WorkKind
 from grader.classroom.run import Engine
-from grader.classroom.tasks import CourseLocation, Task, TaskResult, cancel_examiners, close_examiners, versions
+from grader.classroom.tasks import (
+    CourseLocation,
+    Task,
+    TaskResult,
+    cancel_examiners,
+    close_examiners,
+    versions,
+    versions_for_traps,
+)
 from grader.errors import KitError, UsageError
 from grader.processes.examiner_process import usable_cores
 from grader.spec.paths import Course, find_course
@@ -205,6 +213,9 @@ REMOTE_CALLS = {
 }
 
 
+VERSIONS = {WorkKind.MODULE: versions, WorkKind.TRAP: versions_for_traps}
+
+
 class RemoteRequest(Struct, frozen=True, kw_only=True):
     """A call of one of `REMOTE_CALLS`, and the versions that the worker must have."""
 
@@ -213,6 +224,7 @@ class RemoteRequest(Struct, frozen=True, kw_only=True):
     exercise: str
     versions: Versions
     is_strict: bool
+    work: WorkKind = WorkKind.MODULE
 
 
 @contextlib.contextmanager
@@ -262,7 +274,7 @@ def answer(message: bytes) -> bytes:
 
 def _refusal(request: RemoteRequest, course: Course) -> TaskResult | None:
     """Return why this worker's versions differ from the batch's; None if they are equal."""
-    own, expected = versions(course, request.exercise), request.versions
+    own, expected = VERSIONS[request.work](course, request.exercise), request.versions
     worker = f"the worker on {socket.gethostname()}"
     if (own.kit, own.torch) != (expected.kit, expected.torch):
         difference = f"has kit {own.kit} with torch {own.torch}, the batch {expected.kit} with {expected.torch}"
@@ -281,7 +293,7 @@ class _ClusterExecutor(Executor):
         self._inner: Any = client.get_executor(pure=False, retries=RETRIES)
         self._course = course
         self._address = address
-        self._versions: dict[str, Versions] = {}
+        self._versions: dict[tuple[str, WorkKind], Versions] = {}
         self._group = f"grader-{secrets.token_hex(8)}"  # a group's tasks stay on the scheduler until a worker is free
         self._numbers = itertools.count()
 
@@ -304,13 +316,15 @@ class _ClusterExecutor(Executor):
 
     def _request(self, name: str, payload: Any, *, is_strict: bool) -> RemoteRequest:
         exercise = payload.record.exercise if isinstance(payload, Task) else payload
-        if exercise not in self._versions:
-            self._versions[exercise] = versions(self._course, exercise)
+        work = payload.record.kind if isinstance(payload, Task) else WorkKind.MODULE
+        if (exercise, work) not in self._versions:
+            self._versions[exercise, work] = VERSIONS[work](self._course, exercise)
         return RemoteRequest(
             kind=name,
             payload=msgspec.msgpack.encode(payload),
             exercise=exercise,
-            versions=self._versions[exercise],
+            versions=self._versions[exercise, work],
+            work=work,
             is_strict=is_strict,
         )
 

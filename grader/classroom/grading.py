@@ -45,11 +45,12 @@ class Options(Struct, frozen=True, kw_only=True):
 
 
 class BatchReport(Struct, frozen=True, kw_only=True):
-    """The result of a batch: its counts, skipped files, a row of the gradebook for each exercise, and warnings."""
+    """The result of a batch: its counts, skipped files, rows of the gradebook for each exercise, and warnings."""
 
     progress: Progress
     skipped: SkippedFiles
     totals: list[Row]
+    trap_totals: list[Row] = []
     warnings: list[str] = []
     layout: str = ""
 
@@ -99,7 +100,12 @@ def grade_submissions(
         batch.run(class_list.identify(itertools.chain([first], found)), SubmissionLoader(course, root), number)
         warnings = [*class_list.warnings(), *_without_effect(options, batch.progress)]
         return BatchReport(
-            progress=batch.progress, skipped=skipped, totals=book.totals(), warnings=warnings, layout=layout.name
+            progress=batch.progress,
+            skipped=skipped,
+            totals=book.totals(),
+            trap_totals=book.trap_totals(),
+            warnings=warnings,
+            layout=layout.name,
         )
 
 
@@ -134,6 +140,7 @@ def _no_submissions(skipped: SkippedFiles, path: Path) -> UsageError:
 
 MINUTE, MINUTES_IN_HOUR = 60, 60
 COLUMNS = ("exercise", "submissions", "fixed", "not fixed", "not gradable", "not judged", "shared", "mean score")
+TRAP_COLUMNS = ("exercise", "traps", "catch every defect", "mean score")
 
 
 class Clock:
@@ -179,6 +186,7 @@ def render_batch(report: BatchReport, clock: Clock, gradebook: str, *, width: in
     if report.layout:
         lines.append(Text(f"layout: {report.layout}", "dim"))
     lines.append(_table(report.totals))
+    lines += [_trap_table(report.trap_totals)] if report.trap_totals else []
     time_taken = f"in {duration(clock.seconds())}, {clock.rate(report.progress):.1f} verdicts a second"
     lines.append(Text(f"{counts(report.progress)} {time_taken}; recorded in {printable(gradebook)}"))
     return render_page(lines, width, color=color)
@@ -206,6 +214,16 @@ def _table(totals: list[Row]) -> Table:
     for exercise, *numbers, mean, max_score in totals:
         score = "" if mean is None else f"{mean:.1f} of {max_score:g}"
         table.add_row(exercise, *(f"{number:,}" for number in numbers), score)
+    return table
+
+
+def _trap_table(totals: list[Row]) -> Table:
+    table = Table(box=None, pad_edge=False)
+    for number, column in enumerate(TRAP_COLUMNS):
+        table.add_column(column, justify="right" if number else "left")
+    for exercise, traps, caught, mean, max_score in totals:
+        score = "" if mean is None else f"{mean:.1f} of {max_score:g}"
+        table.add_row(exercise, f"{traps:,}", f"{caught:,}", score)
     return table
 
 

@@ -2,15 +2,18 @@
 
 from pathlib import Path
 from sqlite3 import Connection, Row
+from typing import Any
 
 import msgspec
 from msgspec import Struct, structs
 
-from grader.classroom.gradebook import Gradebook
-from grader.classroom.gradebook.rows import as_json
+from grader.classroom.gradebook import Gradebook, WorkKind
+from grader.classroom.gradebook.rows import as_json, columns_of_trap_verdict, trap_columns, trap_defect_rows
 from grader.classroom.layouts.opening import LayoutOptions
 from grader.errors import UsageError
 from grader.spec.exercise import Exercise
+from grader.trap import counting
+from grader.trap.result import TrapResult
 from grader.verdict.attribution import DefectStatus
 from grader.verdict.verdict import Result, Verdict, score_of
 
@@ -41,7 +44,8 @@ def request_regrade(
         raise UsageError(f"there is no gradebook {gradebook}; name the file that you gave to batch")
     with Gradebook(gradebook) as book:
         found = book.rows(
-            "SELECT batches.submissions, options FROM current JOIN verdicts ON verdicts.id = verdict JOIN batches"
+            "SELECT batches.submissions, options FROM submissions JOIN verdicts"
+            " ON verdicts.id = (SELECT max(id) FROM verdicts WHERE submission = submissions.id) JOIN batches"
             " ON batches.id = batch WHERE exercise = ? AND student = coalesce(?, student) ORDER BY batches.id",
             exercise,
             student,
@@ -58,7 +62,7 @@ def request_regrade(
 AFFECTED = (
     "SELECT verdicts.id, outcome, score, coalesce(shared_with, verdicts.id) AS judged_in"
     " FROM verdicts JOIN submissions ON submissions.id = submission"
-    " WHERE exercise = ? AND exercise_version = ?"
+    " WHERE exercise = ? AND exercise_version = ? AND kind = ?"
 )
 
 
@@ -78,19 +82,47 @@ def with_points(verdict: Verdict, exercise: Exercise) -> Verdict:
     return structs.replace(verdict, defects=defects, score=score, max_score=exercise.max_score())
 
 
-def rescore(gradebook: Gradebook, exercise: Exercise, version: str) -> int:
-    """Update the verdicts on this version of an exercise to its current points and defect numbers. Return how many."""
-    key = f"points of {exercise.id}, version {version}"
+def rescore(gradebook: Gradebook, exercise: Exercise, version: str, kind: WorkKind = WorkKind.MODULE) -> int:
+    """Update the verdicts on this version of an exercise to its current points and defect numbers. Return how many.
+
+    `version` is that of the exercise for submissions of this kind.
+    """
+    key = f"points of {exercise.id}, version {version}" + (", traps" if kind is WorkKind.TRAP else "")
     points = as_json([[(each.id, each.points) for each in exercise.defects], exercise.numbers(), exercise.max_score()])
     stored = gradebook.row("SELECT value FROM settings WHERE key = ?", key)
     if stored is not None and stored["value"] == points:
         return 0
     with gradebook.transaction() as connection:
         connection.execute("INSERT OR REPLACE INTO settings VALUES (?, ?)", (key, points))
-        verdicts = connection.execute(AFFECTED, (exercise.id, version)).fetchall()
+        verdicts = connection.execute(AFFECTED, (exercise.id, version, kind)).fetchall()
+        update = _rescore_trap if kind is WorkKind.TRAP else _rescore_verdict
         for verdict in verdicts:
-            _rescore_verdict(connection, exercise, verdict)
+            update(connection, exercise, verdict)
     return len(verdicts)
+
+
+def _rescore_trap(connection: Connection, exercise: Exercise, verdict: Row) -> None:
+    """Update the result of one trap."""
+    found = connection.execute("SELECT result FROM traps WHERE verdict = ?", (verdict["judged_in"],)).fetchone()
+    if found is None:
+        return  # it was not judged
+    result = counting.with_points(msgspec.json.decode(found["result"], type=TrapResult), exercise)
+    _update(connection, "verdicts", "id", verdict["id"], columns_of_trap_verdict(result), ("score", "max_score"))
+    if verdict["id"] == verdict["judged_in"]:
+        _update(connection, "traps", "verdict", verdict["id"], trap_columns(result), ("extra", "result"))
+        for row in trap_defect_rows(result):
+            connection.execute(
+                "UPDATE trap_defects SET points = ?, max_points = ? WHERE verdict = ? AND number = ?",
+                (row["points"], row["max_points"], verdict["id"], row["number"]),
+            )
+
+
+def _update(
+    connection: Connection, table: str, key: str, row: int, columns: dict[str, Any], names: tuple[str, ...]
+) -> None:
+    """Set the named columns of one row."""
+    assignments = ", ".join(f"{name} = ?" for name in names)
+    connection.execute(f"UPDATE {table} SET {assignments} WHERE {key} = ?", (*(columns[name] for name in names), row))
 
 
 def _rescore_verdict(connection: Connection, exercise: Exercise, verdict: Row) -> None:

@@ -6,7 +6,7 @@ from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
 from msgspec import Struct, field
 
 from grader.classroom import tasks
-from grader.classroom.gradebook import Gradebook, SubmissionRecord, Versions
+from grader.classroom.gradebook import Gradebook, SubmissionRecord, Versions, WorkKind
 from grader.classroom.layouts.files import SubmissionFiles
 from grader.classroom.regrade import rescore, with_points
 from grader.classroom.tasks import GONE, CourseLocation, Deduplicator, SubmissionLoader, Task, TaskResult
@@ -15,6 +15,8 @@ from grader.spec.exercise import Exercise
 from grader.spec.loading import load_exercise
 from grader.spec.paths import Course
 from grader.submission import Submission, Unreadable
+from grader.trap import counting
+from grader.trap.reading import is_unwritten, refuse_trap
 from grader.verdict.verdict import refuse
 
 IN_FLIGHT = 4
@@ -70,7 +72,7 @@ class OpenExercise(Struct, frozen=True, kw_only=True):
     """An exercise, loaded for its first submission, and the stamps of its files, which reveal later changes."""
 
     exercise: Exercise
-    versions: Versions
+    versions: dict[WorkKind, Versions]
     stamps: tuple[tuple[str, int, int], ...]
 
 
@@ -129,25 +131,42 @@ class Batch:
             self.progress.left_out += 1
             return
         record, submission = loader.load(files)
+        versions = opened.versions[record.kind]
         if submission is GONE:
-            self._record_not_judged(record, opened.versions, GONE.reason)
-        elif self._gradebook.is_judged(record, opened.versions, accepts_open=self._accepts_open):
+            self._record_not_judged(record, versions, GONE.reason)
+        elif record.kind is WorkKind.TRAP and is_unwritten(submission):
+            return  # as it was handed out
+        elif self._gradebook.is_judged(record, versions, accepts_open=self._accepts_open):
             self.progress.skipped += 1
         else:
             self._queue_up(record, submission, opened)
 
     def _queue_up(self, record: SubmissionRecord, submission: Submission | Unreadable, opened: OpenExercise) -> None:
         seed = tasks.seed_of_attempt(self._key, self._seed, self._gradebook.attempt(record))
-        verdict = refuse(opened.exercise, submission, record.file, seed)
-        if verdict is not None:
-            self._gradebook.record(self._batch_id, record, opened.versions, verdict, opened.exercise.numbers())
+        if self._record_refused(record, submission, opened, seed):
             self.progress.judged += 1
             return
         assert isinstance(submission, Submission)
         if not self._can_judge(record.exercise):
             self.progress.left_out += 1
             return
-        self._share_or_judge(Task(record=record, versions=opened.versions, submission=submission, seed=seed))
+        versions = opened.versions[record.kind]
+        self._share_or_judge(Task(record=record, versions=versions, submission=submission, seed=seed))
+
+    def _record_refused(
+        self, record: SubmissionRecord, submission: Submission | Unreadable, opened: OpenExercise, seed: int
+    ) -> bool:
+        """Record the verdict on a submission that cannot run. Return whether there is one."""
+        versions = opened.versions[record.kind]
+        if record.kind is WorkKind.TRAP:
+            refused = refuse_trap(opened.exercise, submission, record.file, seed)
+            if refused is not None:
+                self._gradebook.record_trap(self._batch_id, record, versions, refused)
+            return refused is not None
+        verdict = refuse(opened.exercise, submission, record.file, seed)
+        if verdict is not None:
+            self._gradebook.record(self._batch_id, record, versions, verdict, opened.exercise.numbers())
+        return verdict is not None
 
     def _share_or_judge(self, task: Task) -> None:
         if self._shares:
@@ -174,7 +193,12 @@ class Batch:
         exercise_id = task.record.exercise
         if self._course.stamps(exercise_id) != self._exercises[exercise_id].stamps:
             result = TaskResult(error=CHANGED, is_exercise_broken=True)
-        if result.verdict is not None:
+        if result.trap is not None:
+            trap = counting.with_points(result.trap, self._exercises[exercise_id].exercise)
+            self._gradebook.record_trap(self._batch_id, task.record, task.versions, trap)
+            self.progress.judged += 1
+            self._unjudged.clear()
+        elif result.verdict is not None:
             verdict = with_points(result.verdict, self._exercises[exercise_id].exercise)
             numbers = self._exercises[exercise_id].exercise.numbers()
             self._gradebook.record(self._batch_id, task.record, task.versions, verdict, numbers)
@@ -206,9 +230,13 @@ class Batch:
             except SpecError as error:
                 self.progress.broken[exercise_id] = str(error)
                 return None
-            versions = tasks.versions(self._course, exercise_id)
+            versions = {
+                WorkKind.MODULE: tasks.versions(self._course, exercise_id),
+                WorkKind.TRAP: tasks.versions_for_traps(self._course, exercise_id),
+            }
             opened = OpenExercise(exercise=exercise, versions=versions, stamps=stamps)
-            self.progress.rescored += rescore(self._gradebook, exercise, opened.versions.exercise)
+            for kind, version in versions.items():
+                self.progress.rescored += rescore(self._gradebook, exercise, version.exercise, kind)
             self._exercises[exercise_id] = opened
         return self._exercises[exercise_id]
 

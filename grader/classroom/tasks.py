@@ -9,15 +9,19 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from grader.classroom.gradebook import Gradebook, SubmissionRecord, Versions
+from grader.classroom.gradebook import Gradebook, SubmissionRecord, Versions, WorkKind
 from grader.classroom.gradebook.rows import written_time
 from grader.classroom.layouts.files import SubmissionFiles, storable
 from grader.errors import BrokenExerciseError, KitError, OpenHostError, SpecError
 from grader.processes.pool import ExaminerPool
-from grader.spec.paths import Course
+from grader.spec.paths import TRAP, Course
 from grader.submission import Submission, Unreadable, read_submission
 from grader.submission.choice import SourceFile, choose_between, read_source
 from grader.submission.reading import read_text
+from grader.trap.implementations import trap_digest
+from grader.trap.pooled import PooledTrapJudge
+from grader.trap.reading import trap_of
+from grader.trap.result import TrapResult
 from grader.verdict.digest import exercise_digest, kit_version, torch_version
 from grader.verdict.judge import MAX_SEED
 from grader.verdict.pooled_judge import PooledJudge
@@ -36,9 +40,10 @@ class Task(Struct, frozen=True, kw_only=True, eq=False):
 
 
 class TaskResult(Struct, frozen=True, kw_only=True):
-    """The verdict; if there is none, the error, and whether the exercise or an open host caused it."""
+    """The verdict, or the result of a trap; else the error, and whether the exercise or an open host caused it."""
 
     verdict: Verdict | None = None
+    trap: TrapResult | None = None
     error: str = ""
     is_exercise_broken: bool = False
     is_host_open: bool = False
@@ -57,7 +62,8 @@ class SubmissionLoader:
         The submission is `GONE` if the file was deleted since the folder was listed.
         """
         if not files.files:
-            source = read_text(files.source, self._course.module_name(files.exercise))
+            name = self._course.module_name(files.exercise) if files.kind is WorkKind.MODULE else TRAP
+            source = read_text(files.source, name)
             return _record(files, files.place, source, files.submitted_at), source
         root = Path(files.root) if files.root else self._root
         read = [_read(root, file) for file in files.files]
@@ -80,7 +86,7 @@ def _read(root: Path, file: str) -> SourceFile:
 def _record(
     files: SubmissionFiles, file: str, submission: Submission | Unreadable, submitted_at: str, remark: str = ""
 ) -> SubmissionRecord:
-    digest = _source_digest(submission)
+    digest = _source_digest(submission, files.kind)
     return SubmissionRecord(
         student=files.student,
         exercise=files.exercise,
@@ -88,12 +94,13 @@ def _record(
         digest=digest,
         remark=remark,
         submitted_at=submitted_at,
+        kind=files.kind,
     )
 
 
-def _source_digest(submission: Submission | Unreadable) -> str:
+def _source_digest(submission: Submission | Unreadable, kind: WorkKind) -> str:
     """Return a digest that is equal for sources with the same verdict: the same chunks under the same labels."""
-    digest = hashlib.sha256()
+    digest = hashlib.sha256(b"" if kind is WorkKind.MODULE else kind.encode() + b"\0")
     if isinstance(submission, Unreadable):
         digest.update(b"unreadable\0" + submission.reason.encode("utf-8", "backslashreplace"))
     else:
@@ -178,6 +185,15 @@ def _versions(course: Course, exercise_id: str, _stamps: tuple[tuple[str, int, i
     )
 
 
+def versions_for_traps(course: Course, exercise_id: str) -> Versions:
+    """Return the current versions of the kit and torch, and of an exercise with everything that runs with its traps."""
+    return Versions(
+        kit=kit_version(course),
+        torch=torch_version(),
+        exercise=trap_digest(course, exercise_id)[:DIGEST_LENGTH],
+    )
+
+
 SEED_OF_TRIAL = 1
 
 
@@ -190,14 +206,18 @@ class CourseLocation(Struct, frozen=True, kw_only=True):
 
 _pool = ExaminerPool()
 _clients: dict[CourseLocation, PooledJudge] = {}
+_trap_clients: dict[CourseLocation, PooledTrapJudge] = {}
 _lock = threading.Lock()
 
 
 def judge(location: CourseLocation, task: Task) -> TaskResult:
     """Judge a submission with an examiner of this machine, which then waits for the next one."""
-    client, record = _client(location), task.record
+    record = task.record
     try:
-        verdict = client.judge(record.exercise, task.submission, record.file, task.seed)
+        if record.kind is WorkKind.TRAP:
+            trap = trap_of(task.submission, record.file)
+            return TaskResult(trap=_trap_client(location).judge(record.exercise, trap, task.seed))
+        verdict = _client(location).judge(record.exercise, task.submission, record.file, task.seed)
     except (BrokenExerciseError, SpecError) as error:
         return TaskResult(error=str(error), is_exercise_broken=True)
     except OpenHostError as error:
@@ -222,13 +242,15 @@ def trial(location: CourseLocation, exercise_id: str) -> TaskResult:
 
 def cancel_examiners() -> None:
     """Cancel every judgement of this process and end the examiners. Their locations accept no further tasks."""
-    for client in _clients.values():
+    clients: list[PooledJudge | PooledTrapJudge] = [*_clients.values(), *_trap_clients.values()]
+    for client in clients:
         client.cancel()
 
 
 def close_examiners() -> None:
     """End every examiner of this process. Call it only when none is judging."""
     _clients.clear()
+    _trap_clients.clear()
     _pool.close()
 
 
@@ -237,3 +259,11 @@ def _client(location: CourseLocation) -> PooledJudge:
         if location not in _clients:
             _clients[location] = PooledJudge(_pool, Course(root=Path(location.root)), strict=location.is_strict)
         return _clients[location]
+
+
+def _trap_client(location: CourseLocation) -> PooledTrapJudge:
+    with _lock:
+        if location not in _trap_clients:
+            course = Course(root=Path(location.root))
+            _trap_clients[location] = PooledTrapJudge(_pool, course, strict=location.is_strict)
+        return _trap_clients[location]

@@ -37,9 +37,11 @@ from grader.report.phrases import (
 )
 from grader.report.picture import draw
 from grader.report.terminal import MARKS, render_terminal
+from grader.report.trap import render_trap
 from grader.report.view import Attempt
 from grader.sandbox.text import as_arguments
 from grader.spec.exercise import Announcement, Exercise
+from grader.trap.result import TrapResult
 from grader.verdict.attribution import DefectStatus
 from grader.verdict.causes import Cause, describe_hidden_defects, hiding_crash, shown_causes
 from grader.verdict.verdict import STATUS_WORDS, Result, Verdict
@@ -103,6 +105,12 @@ def render_report(
     shown_attempts = [_attempt(each, exercise) for each in attempts]
     chart = _chart(attempts, verdict.max_score)
     return page.render(view=view, section=section, style=style, checks=checks, attempts=shown_attempts, chart=chart)
+
+
+def render_trap_report(result: TrapResult, *, has_seed: bool = True) -> str:
+    """Return a page with the result of a trap. `has_seed` as for `render_report`."""
+    text = render_trap(result, has_seed=has_seed)
+    return _environment().get_template("trap.html.j2").render(exercise=result.exercise, text=text)
 
 
 CHART_HEIGHT, BAR_WIDTH, BAR_GAP, MOST_BARS = 48, 10, 4, 60

@@ -32,8 +32,11 @@ REASONS = {
 """Why tests were set aside, where no numbers are needed."""
 
 
-def render_trap(result: TrapResult, *, width: int = 100, color: bool = False) -> str:
-    """Return the page of a trap. It names no defect."""
+def render_trap(result: TrapResult, *, width: int = 100, color: bool = False, has_seed: bool = True) -> str:
+    """Return the page of a trap. It names no defect.
+
+    `has_seed` is false if the next submissions get the same seed, which the page then omits.
+    """
     head = Text(f"{result.exercise} · your trap · {_counted(len(result.tests), 'test')}", "bold")
     lines: list[Line] = [head]
     if result.problem:
@@ -51,7 +54,7 @@ def render_trap(result: TrapResult, *, width: int = 100, color: bool = False) ->
         words = f"{result.with_own_test.caught} of {result.with_own_test.of} defects have a test of their own; extra"
         lines.append(_row("own tests", Text(words)))
     lines += [Text(words) for words in _notes(result)]
-    lines.append(_total(result))
+    lines.append(_total(result, has_seed=has_seed))
     return render_page(lines, width, color=color)
 
 
@@ -198,11 +201,12 @@ def _notes(result: TrapResult) -> list[str]:
     return notes
 
 
-def _total(result: TrapResult) -> Text:
+def _total(result: TrapResult, *, has_seed: bool) -> Text:
+    run = f" · seed {result.seed} · {result.seconds:.2f} s" if has_seed else ""
     if result.is_at_home:
         words = "Here your own fix counts as right. The other implementations, and points, come with the hand-in"
-        return Text(f"{words} · seed {result.seed} · {result.seconds:.2f} s")
+        return Text(f"{words}{run}")
     extra = f" and {points(result.extra)} extra" if result.extra else ""
     earned = f"Trap: {points(result.score)} of {points(result.max_score)} points{extra}"
     style = "bold green" if result.catches_all() else "bold"
-    return Text.assemble((earned, style), f" · seed {result.seed} · {result.seconds:.2f} s")
+    return Text.assemble((earned, style), run)

@@ -2,13 +2,13 @@
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from grader.sandbox.traps.messages import MOST_TESTS
 from grader.spec.exercise import Exercise
 from grader.trap.implementations import Implementation, Role
 from grader.trap.relay import Ending, TestOutcome
-from grader.trap.result import Caught, Count, DefectResult, Standing, TestResult
+from grader.trap.result import Caught, Count, DefectResult, Standing, TestResult, TrapResult
 
 SUBSETS_POINTS = 1.0
 """The points for catching every subset of the defects."""
@@ -168,11 +168,35 @@ def count_with_own_test(tests: Sequence[TestResult], observations: Sequence[Obse
     return Count(caught=sum(have_own_test), of=len(defects))
 
 
-def score_of(exercise: Exercise, defects: Sequence[DefectResult], subsets: Count) -> tuple[float, float, float]:
-    """Return score, most points and extra points."""
+def score_of(exercise: Exercise, defects: Sequence[DefectResult], subsets: Count) -> tuple[float, float]:
+    """Return the score and the extra points."""
     usual, extra = [each for each in defects if not each.stretch], [each for each in defects if each.stretch]
-    score, most = sum(each.points for each in usual), sum(each.max_points for each in usual)
+    score = sum(each.points for each in usual)
     if exercise.defects:
-        most += SUBSETS_POINTS
         score += SUBSETS_POINTS if subsets.of and subsets.caught == subsets.of else 0.0
-    return score, most, sum(each.points for each in extra)
+    return score, sum(each.points for each in extra)
+
+
+def max_score_of(exercise: Exercise) -> float:
+    """Return the most points of a trap, without extras."""
+    if not exercise.defects:
+        return exercise.nothing_else_broke
+    return sum(defect.points for defect in exercise.defects if not defect.stretch) + SUBSETS_POINTS
+
+
+def with_points(result: TrapResult, exercise: Exercise) -> TrapResult:
+    """Return the result with the points of this description, which may have changed since the trap was judged."""
+    numbers = exercise.numbers()
+    worth = {numbers[defect.id]: defect.points for defect in exercise.defects}
+    for each in result.defects if not exercise.defects else ():
+        worth[each.number] = exercise.nothing_else_broke / len(result.defects)
+    defects = tuple(
+        structs.replace(
+            each,
+            points=worth.get(each.number, 0.0) if each.caught is Caught.ALWAYS else 0.0,
+            max_points=worth.get(each.number, 0.0),
+        )
+        for each in result.defects
+    )
+    score, extra = score_of(exercise, defects, result.subsets)
+    return structs.replace(result, defects=defects, score=score, max_score=max_score_of(exercise), extra=extra)

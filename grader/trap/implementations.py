@@ -1,5 +1,6 @@
 """The implementations on which a trap runs: right ones, each subset of the defects, and half-mended ones."""
 
+import hashlib
 from enum import StrEnum
 
 from msgspec import Struct
@@ -7,9 +8,11 @@ from msgspec import Struct
 from grader.errors import UsageError
 from grader.spec.exercise import Exercise
 from grader.spec.fragments import put_back
+from grader.spec.loading import load_exercise
 from grader.spec.paths import Course
-from grader.spec.wrong_fixes import load_wrong_fixes
+from grader.spec.wrong_fixes import load_wrong_fixes, path_of
 from grader.submission import Submission, read_submission, submission_from_text
+from grader.verdict.digest import exercise_digest, files_digest, kit_digest
 
 MOST_HALF_MENDED = 6
 """The most half-mended implementations on which a trap runs, so that a trap stays fast."""
@@ -73,6 +76,20 @@ def implementations_at_home(course: Course, exercise: Exercise, own: Submission)
         raise UsageError(f"{course.shown(module)}: {starter.reason}")
     combined = Implementation(role=Role.COMBINED, number=1, source=starter)
     return [_right(1, own, is_reference=True), combined]
+
+
+def trap_digest(course: Course, exercise_id: str) -> str:
+    """Digest what the results of traps depend on besides the code that makes verdicts: implementations, this room."""
+    wrong_fixes = path_of(course, exercise_id)
+    files = [*course.alternatives(exercise_id).glob("*.py"), *wrong_fixes.with_suffix("").glob("*.py")]
+    files += [wrong_fixes] if wrong_fixes.is_file() else []
+    parts = (
+        exercise_digest(course, exercise_id),
+        str(load_exercise(course.description(exercise_id)).numbers()),
+        files_digest(course, f"{exercise_id}-trap", files),
+        kit_digest(course, "traps", ("trap",)),
+    )
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
 def _right(number: int, source: Submission, *, is_reference: bool = False) -> Implementation:

@@ -21,6 +21,7 @@ from grader.trap.counting import (
     count_defects,
     count_tests,
     count_with_own_test,
+    max_score_of,
     score_of,
 )
 from grader.trap.implementations import Implementation, Role, implementations_at_home, implementations_of
@@ -120,7 +121,7 @@ class _Judgement:
         tests = count_tests(names, self._observations, is_time_up=is_time_up)
         defects = count_defects(self._exercise, tests, self._observations)
         subsets = count_caught(tests, self._observations, (Role.DEFECTIVE, Role.COMBINED))
-        score, max_score, extra = score_of(self._exercise, defects, subsets)
+        score, extra = score_of(self._exercise, defects, subsets)
         return TrapResult(
             exercise=self._exercise.id,
             file=self._file,
@@ -135,7 +136,7 @@ class _Judgement:
             is_at_home=not self._exercise.edition.HAS_REFERENCE,
             right=sum(each.role is Role.RIGHT for each in self._implementations),
             score=score,
-            max_score=max_score,
+            max_score=max_score_of(self._exercise),
             extra=extra,
             is_time_up=is_time_up,
             isolation=session.isolation,

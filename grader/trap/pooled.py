@@ -40,6 +40,10 @@ class PooledTrapJudge:
         options = ["--strict"] if strict else []
         self._client = PoolClient(pool, Service(module=SERVICE, arguments=(str(course.root), *options)))
 
+    def cancel(self) -> None:
+        """Kill the busy processes and cancel later requests. Callable from any thread."""
+        self._client.cancel()
+
     def judge(self, exercise_id: str, trap: Trap, seed: int) -> TrapResult:
         """Return the result of a trap. Raises what `TrapJudge` raises, and `ExaminerDiedError`."""
         request = Request(

@@ -3,9 +3,12 @@
 from pathlib import Path
 
 from grader.errors import UsageError
+from grader.spec.exercise import Exercise
 from grader.spec.paths import TRAP, Course
 from grader.submission import Submission, Unreadable, read_submission
+from grader.trap.counting import max_score_of
 from grader.trap.relay import Trap
+from grader.trap.result import TrapResult
 
 MOST_CHARACTERS = 100_000
 
@@ -31,9 +34,32 @@ def trap_of(read: Submission | Unreadable, name: str) -> Trap:
 
     Raise `UsageError` if it is unreadable or too large.
     """
+    problem = _problem(read)
+    if problem:
+        raise UsageError(f"{name}: {problem}")
+    return Trap(label=TRAP, text=_text(read))
+
+
+def refuse_trap(exercise: Exercise, read: Submission | Unreadable, file: str, seed: int) -> TrapResult | None:
+    """Return the result of a trap that is unreadable or too large; None if its tests can run."""
+    problem = _problem(read)
+    if not problem:
+        return None
+    return TrapResult(exercise=exercise.id, file=file, seed=seed, problem=problem, max_score=max_score_of(exercise))
+
+
+def is_unwritten(read: Submission | Unreadable) -> bool:
+    """Return whether a trap is as it was handed out: it has no line but empty ones and comments."""
+    lines = (line.strip() for line in _text(read).splitlines())
+    return isinstance(read, Submission) and all(not line or line.startswith("#") for line in lines)
+
+
+def _problem(read: Submission | Unreadable) -> str:
     if isinstance(read, Unreadable):
-        raise UsageError(f"{name}: {read.reason}")
-    text = "\n\n".join(chunk.text for chunk in read.chunks)
-    if len(text) > MOST_CHARACTERS:
-        raise UsageError(f"{name} has more than {MOST_CHARACTERS:,} characters; keep its tests small")
-    return Trap(label=TRAP, text=text)
+        return read.reason
+    is_too_large = len(_text(read)) > MOST_CHARACTERS
+    return f"it has more than {MOST_CHARACTERS:,} characters; keep its tests small" if is_too_large else ""
+
+
+def _text(read: Submission | Unreadable) -> str:
+    return "\n\n".join(chunk.text for chunk in read.chunks) if isinstance(read, Submission) else ""

@@ -5,8 +5,19 @@ from enum import StrEnum
 from msgspec import Struct
 
 
+class TrapOutcome(StrEnum):
+    """The outcome of a trap as a whole."""
+
+    CAUGHT = "caught"
+    """Every defect is caught alone, extras aside."""
+    NOT_CAUGHT = "not_caught"
+    """Some defect is not caught."""
+    NOT_GRADABLE = "not_gradable"
+    """No test ran."""
+
+
 class Standing(StrEnum):
-    """Whether a test counts, and otherwise why it was set aside."""
+    """The standing of a test: it counts, or the reason why it was set aside."""
 
     COUNTS = "counts"
     NEVER_CALLS = "never_calls"
@@ -108,6 +119,16 @@ class TrapResult(Struct, frozen=True, kw_only=True):
     """Whether it ran on the student's own fix and the starter alone, and points come with the hand-in."""
     isolation: dict[str, bool] = {}
     seconds: float = 0.0
+
+    def outcome(self) -> TrapOutcome:
+        """Return the outcome of the whole trap."""
+        if self.problem:
+            return TrapOutcome.NOT_GRADABLE
+        return TrapOutcome.CAUGHT if self.catches_all() else TrapOutcome.NOT_CAUGHT
+
+    def depends_on_time(self) -> bool:
+        """Return whether a busy machine may have changed the result."""
+        return self.is_time_up or any(each.standing in (Standing.TOO_SLOW, Standing.NOT_RUN) for each in self.tests)
 
     def catches_all(self) -> bool:
         """Return whether every defect that is not extra is caught; at home, whether the starter is."""

@@ -6,6 +6,7 @@ import shutil
 
 import pytest
 
+from grader.classroom.gradebook import WorkKind
 from grader.classroom.layouts.files import MAX_EXAMPLES, SkippedFiles
 from grader.classroom.layouts.opening import LayoutOptions, open_layout
 from grader.classroom.layouts.own import Folder
@@ -41,12 +42,65 @@ def taken(course, root, skipped=None):
         return [loader.load(entry) for entry in layout]
 
 
-def test_a_trap_is_nobodys_module(tmp_path):
+def kinds(path, exercise=""):
+    with open_layout(path, EXERCISES, SkippedFiles(), LayoutOptions(exercise=exercise)) as (layout, _):
+        return [(entry.student, entry.exercise, entry.kind) for entry in layout]
+
+
+def test_a_trap_is_found_beside_a_module_and_alone(tmp_path):
     for name in ("ada/exercise_03/attention.py", "ada/exercise_03/trap.py", "bob/exercise_03/trap.py"):
         put(tmp_path, name)
-    submissions, lines = listed(tmp_path)
-    assert submissions == [("ada", "exercise_03", "ada/exercise_03/attention.py")]
-    assert any("handed out beside an exercise: 2 in all" in line for line in lines)
+    assert kinds(tmp_path) == [
+        ("ada", "exercise_03", WorkKind.MODULE),
+        ("ada", "exercise_03", WorkKind.TRAP),
+        ("bob", "exercise_03", WorkKind.TRAP),
+    ]
+    assert listed(tmp_path)[1] == []
+
+
+def test_a_trap_that_names_no_exercise_is_reported(tmp_path):
+    put(tmp_path, "ada/exercise_03/attention.py")
+    put(tmp_path, "ada/trap.py")
+    submissions, (line,) = listed(tmp_path)
+    assert [place for _, _, place in submissions] == ["ada/exercise_03/attention.py"]
+    assert line == "the file name does not name the exercise; name it with --exercise: ada/trap.py"
+
+
+def test_a_link_is_no_trap(tmp_path):
+    put(tmp_path, "ada/exercise_03/attention.py")
+    (tmp_path / "ada/exercise_03/trap.py").symlink_to("/etc/passwd")
+    assert kinds(tmp_path) == [("ada", "exercise_03", WorkKind.MODULE)]
+
+
+def test_traps_are_found_in_a_platforms_folders(tmp_path):
+    put(tmp_path, "submission_metadata.yml")
+    (tmp_path / "submission_metadata.yml").write_text(
+        "submission_1:\n  :submitters:\n  - :sid: ada\n", encoding="utf-8"
+    )
+    for name in ("attention.py", "trap.py"):
+        put(tmp_path, f"submission_1/{name}")
+    expected = [("ada", "exercise_03", WorkKind.MODULE), ("ada", "exercise_03", WorkKind.TRAP)]
+    assert kinds(tmp_path, "exercise_03") == expected
+
+
+def test_a_line_has_a_source_a_trap_or_both(tmp_path):
+    path = tmp_path / "class.jsonl"
+    rows = [
+        {"student": "ada", "exercise": "exercise_03", "source": "x = 1", "trap": "def test_a(subject): ..."},
+        {"student": "bob", "exercise": "exercise_03", "trap": "def test_a(subject): ..."},
+        {"student": "bob", "exercise": "exercise_03", "trap": "def test_b(subject): ..."},
+        {"student": "cleo", "exercise": "exercise_03"},
+    ]
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
+    assert kinds(path) == [
+        ("ada", "exercise_03", WorkKind.MODULE),
+        ("ada", "exercise_03", WorkKind.TRAP),
+        ("bob", "exercise_03", WorkKind.TRAP),
+    ]
+    assert listed(path)[1] == [
+        "handed in twice: class.jsonl, line 3: bob, exercise_03, trap; the first is graded",
+        "a broken line: class.jsonl, line 4: it has neither source nor trap",
+    ]
 
 
 def test_both_layouts_of_folders_are_found_in_the_order_of_students_and_exercises(tmp_path):
@@ -311,7 +365,7 @@ def test_a_line_that_is_no_submission_is_told_and_costs_only_itself(tmp_path):
     kinds = [line.split(": ")[0] for line in told]
     assert kinds == ["a broken line"] * 7 + ["no such exercise", "handed in twice", "a line too long"]
     assert told[0].startswith("a broken line: all.jsonl, line 2: Input data was truncated")
-    assert told[2].endswith("Object missing required field `source`")
+    assert told[2].endswith("it has neither source nor trap")
     assert told[-2] == "handed in twice: all.jsonl, line 10: ada, exercise_03; the first is graded"
     assert told[-1] == f"a line too long: all.jsonl, line 11: over {MAX_FILE_BYTES:,} bytes"
 

@@ -132,7 +132,17 @@ def _panel(records: ClassRecords, exercise: Exercise, summary: Summary, *, anony
         "mean": mean,
         "missed": "",
         "values": [],
+        "traps": "",
+        "catches": [],
     }
+    traps = records.trap_summary(exercise.id)
+    if traps.traps:
+        mean_of_traps = f"{number(round(traps.mean or 0.0, 2))} of {number(traps.max_score)}"
+        panel["traps"] = f"{traps.traps:,} trap{'s' if traps.traps != 1 else ''}; mean score {mean_of_traps}"
+        panel["catches"] = [
+            (f"{'extra' if is_extra else 'defect'} {place}", f"{caught:,} of {traps.traps:,}")
+            for place, is_extra, caught in traps.catches
+        ]
     numbers = exercise.numbers()
     missed = {defect: count for defect, count in summary.missed.items() if defect in numbers}
     if missed:

@@ -24,6 +24,7 @@ from grader.verdict.verdict import Result
 CSV_COLUMNS = (
     *("student", "name", "group", "exercise", "outcome", "score", "max_score", "extra", "max_extra", "attempts"),
     *("submitted_at", "judged_at", "reason", "remark", "file"),
+    *("trap_outcome", "trap_score", "trap_max_score", "trap_extra", "trap_file"),
 )
 ILLEGAL = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """Characters that XML cannot contain, however they are written."""
@@ -32,7 +33,7 @@ MILLISECONDS = 1000
 
 
 class GradesCsv(ClassExport):
-    """A row for each student and exercise."""
+    """A row for each student and exercise, with the points of the submission and of the trap."""
 
     name = "csv"
     export_file = "grades.csv"
@@ -46,7 +47,9 @@ class GradesCsv(ClassExport):
                 points = map(number, (grade.score, grade.max_score, grade.extra, grade.max_extra))
                 before = map(cell, (grade.student, grade.name, grade.group, grade.exercise, grade.outcome))
                 after = map(cell, (grade.submitted_at, grade.judged_at, grade.reason, grade.remark, grade.file))
-                rows.writerow([*before, *points, grade.attempts, *after])
+                trap_points = map(number, (grade.trap_score, grade.trap_max_score, grade.trap_extra))
+                trap = [cell(grade.trap_outcome), *trap_points, cell(grade.trap_file)]
+                rows.writerow([*before, *points, grade.attempts, *after, *trap])
 
 
 class Junit(VerdictExport):

@@ -1,22 +1,27 @@
 """Export a gradebook in a chosen format, or as feedback for each student."""
 
 import hashlib
+import itertools
 import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from msgspec import structs
+
 from grader.classroom.exports.class_page import ClassPage
 from grader.classroom.exports.formats import Ctrf, GradesCsv, Junit
 from grader.classroom.exports.records import ClassExport, ExerciseLoader, Graded, VerdictExport, graded
-from grader.classroom.gradebook.class_records import ABSENT, ClassRecords
+from grader.classroom.gradebook.class_records import ABSENT, ClassRecords, GradeRow
 from grader.classroom.gradebook.gradebook import NOT_JUDGED
 from grader.classroom.platforms import LAYOUTS, PLATFORM_EXPORTS
 from grader.errors import UsageError
-from grader.report.html import render_report
+from grader.report.html import render_report, render_trap_report
 from grader.report.terminal import render_terminal
+from grader.report.trap import render_trap
 from grader.spec.paths import Course, product_draft, write_product
+from grader.trap.result import TrapResult
 
 EXPORTS: dict[str, ClassExport | VerdictExport] = {
     export.name: export for export in (GradesCsv(), ClassPage(), Junit(), Ctrf(), *PLATFORM_EXPORTS)
@@ -61,7 +66,7 @@ def export(gradebook: Path, to: str, folder: Path, course: Course, *, anonymous:
 
 
 def write_feedback(gradebook: Path, folder: Path, exercises: ExerciseLoader) -> int:
-    """Write an HTML and a text file for each verdict. Return the number of verdicts.
+    """Write an HTML and a text file for each verdict, on a module or on a trap. Return the number of verdicts.
 
     The files name no seed: later submissions are graded with the same one.
     """
@@ -73,7 +78,12 @@ def write_feedback(gradebook: Path, folder: Path, exercises: ExerciseLoader) -> 
             for each in _verdicts(records, exercises)
             for suffix, text in _feedback(each).items()
         )
-        return _write_all(folder, files) // len(("html", "txt"))
+        trap_files = (
+            (folder / f"{_trap_path(grade, names[grade.student])}.{suffix}", text)
+            for grade, result in _traps(records, exercises)
+            for suffix, text in _trap_feedback(result).items()
+        )
+        return _write_all(folder, itertools.chain(files, trap_files)) // len(("html", "txt"))
 
 
 def _feedback(each: Graded) -> dict[str, str]:
@@ -83,10 +93,37 @@ def _feedback(each: Graded) -> dict[str, str]:
     }
 
 
+def _traps(records: ClassRecords, exercises: ExerciseLoader) -> Iterator[tuple[GradeRow, TrapResult]]:
+    """Yield every result of a trap whose exercise the course still has, with its grade."""
+    for grade in records.grades():
+        result = records.trap(grade) if grade.trap_judged_in and exercises.has(grade.exercise) else None
+        if result is not None:
+            yield grade, result
+
+
+def _trap_feedback(result: TrapResult) -> dict[str, str]:
+    return {
+        "html": render_trap_report(result, has_seed=False),
+        "txt": render_trap(result, width=TEXT_WIDTH, has_seed=False),
+    }
+
+
 def feedback_path(each: Graded, folder_name: str) -> Path:
     """Return the path of a student's feedback without suffix: as the platform expects it, or in a folder."""
-    layout = next((layout for layout in LAYOUTS if layout.name == each.grade.layout), None)
-    return (layout and layout.feedback_path(each.grade)) or Path(folder_name) / each.grade.exercise / "feedback"
+    return _platform_path(each.grade) or Path(folder_name) / each.grade.exercise / "feedback"
+
+
+def _trap_path(grade: GradeRow, folder_name: str) -> Path:
+    """Return the path of the feedback on a trap without suffix, which is never that of the feedback on a module."""
+    found = _platform_path(structs.replace(grade, file=grade.trap_file, layout=grade.trap_layout))
+    if found is None:
+        return Path(folder_name) / grade.exercise / "trap"
+    return found if found.name.endswith("trap") else found.with_name(f"{found.name}_trap")
+
+
+def _platform_path(grade: GradeRow) -> Path | None:
+    layout = next((layout for layout in LAYOUTS if layout.name == grade.layout), None)
+    return layout.feedback_path(grade) if layout is not None else None
 
 
 def removed_exercises(gradebook: Path, course: Course, to: str) -> list[str]:

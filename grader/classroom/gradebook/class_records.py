@@ -12,6 +12,7 @@ from grader.classroom.gradebook.rows import stored_verdict
 from grader.errors import UsageError
 from grader.report.view import PastVerdict
 from grader.spec.paths import exercise_number
+from grader.trap.result import TrapResult
 from grader.verdict.verdict import Verdict
 
 ABSENT = "absent"
@@ -32,20 +33,45 @@ GRADES = """
     JOIN batches ON batches.id = newest.batch
     LEFT JOIN students ON students.student = current.student
     UNION ALL
-    SELECT student, name, class_group, columns, exercise, ?, NULL, NULL, NULL, NULL, 0,
+    SELECT student, name, class_group, columns, exercise, ?1, NULL, NULL, NULL, NULL, 0,
         '', '', '', '', '', '', 0, 0
     FROM students CROSS JOIN (SELECT DISTINCT exercise FROM submissions) AS given
     WHERE is_enrolled AND NOT EXISTS (
-        SELECT 1 FROM submissions AS own WHERE own.student = students.student AND own.exercise = given.exercise)
+        SELECT 1 FROM submissions AS own
+        WHERE own.student = students.student AND own.exercise = given.exercise AND own.kind = 'module')
+    UNION ALL
+    SELECT submissions.student, coalesce(name, ''), coalesce(class_group, ''), coalesce(columns, '{}'),
+        submissions.exercise, ?1, NULL, NULL, NULL, NULL, 0, '', '', '', '', '', '', 0, 0
+    FROM submissions LEFT JOIN students ON students.student = submissions.student
+    WHERE kind = 'trap' AND NOT coalesce(is_enrolled, 0) AND NOT EXISTS (
+        SELECT 1 FROM submissions AS own
+        WHERE own.student = submissions.student AND own.exercise = submissions.exercise AND own.kind = 'module')
 """
-IN_ORDER = f"SELECT * FROM ({GRADES}) ORDER BY student, length(exercise), exercise"
+TRAP = """(
+    SELECT max(verdicts.id) FROM submissions JOIN verdicts ON submission = submissions.id
+    WHERE submissions.student = grades.student AND submissions.exercise = grades.exercise AND kind = 'trap')
+"""
+"""The newest verdict on the trap of a row of grades."""
+
+IN_ORDER = f"""
+    SELECT grades.*, coalesce(trapped.outcome, '') AS trap_outcome, trapped.score AS trap_score,
+        trapped.max_score AS trap_max_score, traps.extra AS trap_extra, coalesce(trapped.file, '') AS trap_file,
+        coalesce(json_extract(batches.options, '$.layout'), '') AS trap_layout,
+        coalesce(trapped.shared_with, trapped.id, 0) AS trap_judged_in
+    FROM ({GRADES}) AS grades
+    LEFT JOIN verdicts AS trapped ON trapped.id = {TRAP}
+    LEFT JOIN traps ON traps.verdict = coalesce(trapped.shared_with, trapped.id)
+    LEFT JOIN batches ON batches.id = trapped.batch
+    ORDER BY student, length(exercise), exercise
+"""
 DEFECTS = "SELECT defect, status FROM defects WHERE verdict = ? ORDER BY number"
 
 
 class GradeRow(Struct, frozen=True, kw_only=True):
     """A student's grade for an exercise. Scores are None without a verdict; `extra` are the points of extras.
 
-    `judged_in` is the verdict with the defects and checks: another verdict if this one is shared.
+    `judged_in` is the verdict with the defects and checks: another verdict if this one is shared. The fields of the
+    student's trap are empty if there is none.
     """
 
     student: str
@@ -67,6 +93,23 @@ class GradeRow(Struct, frozen=True, kw_only=True):
     layout: str
     verdict: int
     judged_in: int
+    trap_outcome: str = ""
+    trap_score: float | None = None
+    trap_max_score: float | None = None
+    trap_extra: float | None = None
+    trap_file: str = ""
+    trap_layout: str = ""
+    trap_judged_in: int = 0
+
+
+class TrapSummary(Struct, frozen=True, kw_only=True):
+    """The traps of a class for one exercise: their number, their mean score, and who catches which defect."""
+
+    traps: int
+    mean: float | None
+    max_score: float | None
+    catches: list[tuple[int, bool, int]]
+    """Of each defect its number, whether it is extra, and how many traps catch it alone."""
 
 
 class ClassRecords(GradebookConnection):
@@ -125,6 +168,26 @@ class ClassRecords(GradebookConnection):
         )
         return stored_verdict(grade.exercise, about, list(defects), list(checks))
 
+    def trap(self, grade: GradeRow) -> TrapResult | None:
+        """Return the result of a student's trap; None if there is none."""
+        row = self.row("SELECT result FROM traps WHERE verdict = ?", grade.trap_judged_in)
+        return None if row is None else msgspec.json.decode(row["result"], type=TrapResult)
+
+    def trap_summary(self, exercise: str) -> TrapSummary:
+        """Return what the class's traps for an exercise catch."""
+        about = self.row(
+            "SELECT count(*), avg(score), max(max_score) FROM current_traps WHERE exercise = ? AND score IS NOT NULL",
+            exercise,
+        )
+        assert about is not None  # an aggregate always has a row
+        rows = self.rows(
+            "SELECT number, max(stretch), sum(caught = 'always') FROM current_traps"
+            " JOIN trap_defects ON trap_defects.verdict = judged_in WHERE exercise = ? GROUP BY number ORDER BY number",
+            exercise,
+        )
+        catches = [(row[0], bool(row[1]), row[2]) for row in rows]
+        return TrapSummary(traps=about[0], mean=about[1], max_score=about[2], catches=catches)
+
     def defects(self, grade: GradeRow) -> list[tuple[str, str]]:
         """Return the id and the status of each defect."""
         return [(row[0], row[1]) for row in self.rows(DEFECTS, grade.judged_in)]
@@ -153,14 +216,14 @@ class ClassRecords(GradebookConnection):
 
 
 STATEMENT = """
-    SELECT submissions.exercise AS exercise, judged_at, outcome, score, max_score,
+    SELECT submissions.exercise || iif(kind = 'trap', ', trap', '') AS exercise, judged_at, outcome, score, max_score,
         coalesce(verdicts.reason, '') AS reason, digest, file, verdicts.seed AS seed, kit,
         coalesce(regrades.reason, '') AS regraded_for
     FROM verdicts
     JOIN submissions ON submissions.id = submission
     LEFT JOIN regrades ON regrades.id = regrade
     WHERE submissions.student = ?
-    ORDER BY length(submissions.exercise), submissions.exercise, verdicts.id
+    ORDER BY length(submissions.exercise), submissions.exercise, kind, verdicts.id
 """
 
 

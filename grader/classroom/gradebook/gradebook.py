@@ -13,14 +13,19 @@ from grader.classroom.gradebook.rows import (
     Student,
     SubmissionRecord,
     Versions,
+    WorkKind,
     as_json,
     check_pages,
     check_rows,
+    columns_of_trap_verdict,
     defect_rows,
     time_text,
+    trap_columns,
+    trap_defect_rows,
     verdict_columns,
 )
 from grader.errors import UsageError
+from grader.trap.result import TrapResult
 from grader.verdict.verdict import Result, Verdict
 
 NOT_JUDGED = Result.NOT_JUDGED.value
@@ -33,10 +38,14 @@ EQUAL = (
     "SELECT id FROM verdicts WHERE digest = ? AND exercise_version = ? AND kit = ?"
     " AND torch = ? AND seed = ? AND is_closed >= ? AND id > ? AND outcome <> ? AND shared_with IS NULL"
     f" AND NOT EXISTS (SELECT 1 FROM checks WHERE verdict = verdicts.id AND status IN {tuple(map(str, UNDECIDED))})"
+    " AND NOT EXISTS (SELECT 1 FROM traps WHERE verdict = verdicts.id AND depends_on_time)"
     " AND coalesce(json_extract(unloadable, '$.kind'), '') <> 'load' ORDER BY id LIMIT 1"
 )
 COPIED = "outcome, score, max_score, reason, unloadable, seed, isolation, is_closed"
 """The columns that a shared verdict takes from the original."""
+
+OWN = "submission = (SELECT id FROM submissions WHERE student = ? AND exercise = ? AND kind = ?)"
+"""The condition for the verdicts on a submission; its values are those of `_key`."""
 
 
 class Gradebook(GradebookConnection):
@@ -110,10 +119,8 @@ class Gradebook(GradebookConnection):
         """
         row = self.row(
             "SELECT digest, kit, torch, exercise_version, outcome, is_closed, id"
-            " FROM verdicts WHERE submission = (SELECT id FROM submissions WHERE student = ? AND exercise = ?)"
-            " ORDER BY id DESC LIMIT 1",
-            submission.student,
-            submission.exercise,
+            f" FROM verdicts WHERE {OWN} ORDER BY id DESC LIMIT 1",
+            *_key(submission),
         )
         if row is None or row["outcome"] == NOT_JUDGED or not (row["is_closed"] or accepts_open):
             return False
@@ -123,12 +130,7 @@ class Gradebook(GradebookConnection):
 
     def attempt(self, submission: SubmissionRecord) -> int:
         """Return how many different sources the student handed in for the exercise before this source."""
-        found = self.rows(
-            "SELECT digest FROM verdicts WHERE submission ="
-            " (SELECT id FROM submissions WHERE student = ? AND exercise = ?) ORDER BY id",
-            submission.student,
-            submission.exercise,
-        )
+        found = self.rows(f"SELECT digest FROM verdicts WHERE {OWN} ORDER BY id", *_key(submission))
         changes, last = 0, ""
         for (digest,) in found:
             changes, last = changes + (digest != last), digest
@@ -140,7 +142,7 @@ class Gradebook(GradebookConnection):
         """Return the id of the first verdict on the same source with equal versions, or None.
 
         A verdict with a timeout, or of a submission that did not finish loading, is not shared: a busy machine may be
-        the cause.
+        the cause. The digest of a trap differs from that of a module.
         """
         parameters = (submission.digest, versions.exercise, versions.kit, versions.torch, seed, not accepts_open)
         row = self.row(EQUAL, *parameters, self.regrade(submission)[0], NOT_JUDGED)
@@ -188,6 +190,15 @@ class Gradebook(GradebookConnection):
             _insert_all(connection, "checks", row, check_rows(verdict))
             return row
 
+    def record_trap(self, batch: int, trap: SubmissionRecord, versions: Versions, result: TrapResult) -> int:
+        """Record the result of a trap as its verdict. Return its id."""
+        with self.transaction() as connection:
+            columns = self._about(connection, batch, trap, versions) | columns_of_trap_verdict(result)
+            row = _insert(connection, "verdicts", columns)
+            _insert_all(connection, "traps", row, [trap_columns(result)])
+            _insert_all(connection, "trap_defects", row, trap_defect_rows(result))
+            return row
+
     def record_shared(self, batch: int, submission: SubmissionRecord, versions: Versions, shared: int) -> None:
         """Record the verdict of another submission for this one too."""
         with self.transaction() as connection:
@@ -217,6 +228,15 @@ class Gradebook(GradebookConnection):
             )
         )
 
+    def trap_totals(self) -> list[sqlite3.Row]:
+        """Return a row for each exercise with traps: id, traps, those that caught everything, mean score and points."""
+        return list(
+            self.rows(
+                "SELECT exercise, count(*), sum(outcome = 'caught'), avg(score), max(max_score)"
+                " FROM current_traps GROUP BY exercise ORDER BY length(exercise), exercise"
+            )
+        )
+
     def _about(
         self, connection: sqlite3.Connection, batch: int, submission: SubmissionRecord, versions: Versions
     ) -> dict[str, Any]:
@@ -237,16 +257,20 @@ class Gradebook(GradebookConnection):
 
 def _submission_id(connection: sqlite3.Connection, submission: SubmissionRecord) -> int:
     """Return the id of the row for a student's submissions to an exercise. Store the time of the last submission."""
-    key = (submission.student, submission.exercise)
+    key = _key(submission)
     row = connection.execute(
-        "SELECT id, submitted_at FROM submissions WHERE student = ? AND exercise = ?", key
+        "SELECT id, submitted_at FROM submissions WHERE student = ? AND exercise = ? AND kind = ?", key
     ).fetchone()
     if row is None:
-        columns = {"student": key[0], "exercise": key[1], "submitted_at": submission.submitted_at}
+        columns = {"student": key[0], "exercise": key[1], "kind": key[2], "submitted_at": submission.submitted_at}
         return _insert(connection, "submissions", columns)
     if submission.submitted_at and row[1] != submission.submitted_at:
         connection.execute("UPDATE submissions SET submitted_at = ? WHERE id = ?", (submission.submitted_at, row[0]))
     return int(row[0])
+
+
+def _key(submission: SubmissionRecord) -> tuple[str, str, WorkKind]:
+    return submission.student, submission.exercise, submission.kind
 
 
 def _insert(connection: sqlite3.Connection, table: str, columns: dict[str, Any]) -> int:

@@ -4,6 +4,7 @@ import sqlite3
 import time
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from enum import StrEnum
 from sqlite3 import Row
 from typing import Any
 
@@ -13,6 +14,7 @@ from msgspec import Struct, structs
 from grader.checks.outcome import Finding, Location, Outcome, SizeComparison, Status, parse_kind
 from grader.report.findings import comparison_words, sentence
 from grader.sandbox.text import cut
+from grader.trap.result import TrapResult
 from grader.verdict.attribution import DefectStatus, Reason, UnknownReason
 from grader.verdict.verdict import DefectVerdict, Result, Verdict
 
@@ -31,6 +33,13 @@ class Versions(Struct, frozen=True, kw_only=True):
     exercise: str
 
 
+class WorkKind(StrEnum):
+    """What a student hands in for an exercise; each kind has verdicts of its own."""
+
+    MODULE = "module"
+    TRAP = "trap"
+
+
 class SubmissionRecord(Struct, frozen=True, kw_only=True):
     """A submission as the gradebook stores it: `digest` is of its exact source.
 
@@ -43,6 +52,7 @@ class SubmissionRecord(Struct, frozen=True, kw_only=True):
     digest: str
     remark: str = ""
     submitted_at: str = ""
+    kind: WorkKind = WorkKind.MODULE
 
 
 class Student(Struct, frozen=True, kw_only=True):
@@ -74,7 +84,6 @@ MOST_CHARACTERS = 4000
 
 def verdict_columns(verdict: Verdict) -> dict[str, Any]:
     """Return the columns that come from the verdict."""
-    isolation = verdict.isolation
     return {
         "outcome": verdict.outcome,
         "score": verdict.score,
@@ -83,9 +92,47 @@ def verdict_columns(verdict: Verdict) -> dict[str, Any]:
         "unloadable": None if verdict.unloadable is None else _unloadable(verdict.unloadable),
         "seed": verdict.seed,
         "seconds": verdict.seconds,
+        **_isolation_columns(verdict.isolation),
+    }
+
+
+def _isolation_columns(isolation: Mapping[str, bool]) -> dict[str, Any]:
+    return {
         "isolation": as_json(isolation),
         "is_closed": all(isolation.get(layer, not isolation) for layer in CLOSED_LAYERS),
     }
+
+
+def columns_of_trap_verdict(result: TrapResult) -> dict[str, Any]:
+    """Return the columns of a trap's verdict."""
+    return {
+        "outcome": result.outcome(),
+        "score": result.score,
+        "max_score": result.max_score,
+        "reason": _bounded(result.problem) if result.problem else None,
+        "seed": result.seed,
+        "seconds": result.seconds,
+        **_isolation_columns(result.isolation),
+    }
+
+
+def trap_columns(result: TrapResult) -> dict[str, Any]:
+    """Return the columns of a trap's result."""
+    return {"extra": result.extra, "depends_on_time": result.depends_on_time(), "result": as_json(result)}
+
+
+def trap_defect_rows(result: TrapResult) -> list[dict[str, Any]]:
+    """Return the columns of each defect that a trap should catch."""
+    return [
+        {
+            "number": each.number,
+            "caught": each.caught,
+            "points": each.points,
+            "max_points": each.max_points,
+            "stretch": each.stretch,
+        }
+        for each in result.defects
+    ]
 
 
 def defect_rows(verdict: Verdict, numbers: Mapping[str, int]) -> list[dict[str, Any]]:

@@ -6,7 +6,7 @@ import sqlite3
 APPLICATION_ID = 0x42554748
 """Marks SQLite files of this kit."""
 
-SCHEMA_VERSION = 5
+SCHEMA_VERSION = 6
 
 TABLES = {
     # pseudonym_key: makes the pseudonyms of a class page. seed_key: makes the seeds of resubmissions.
@@ -27,12 +27,14 @@ TABLES = {
         columns TEXT NOT NULL,
         is_enrolled INTEGER NOT NULL
     ) WITHOUT ROWID""",
+    # kind: module or trap.
     "submissions": """CREATE TABLE submissions (
         id INTEGER PRIMARY KEY,
         student TEXT NOT NULL,
         exercise TEXT NOT NULL,
         submitted_at TEXT NOT NULL DEFAULT '',
-        UNIQUE (student, exercise)
+        kind TEXT NOT NULL DEFAULT 'module',
+        UNIQUE (student, exercise, kind)
     )""",
     # Verdicts up to `after_verdict` no longer count, for a student or for all students.
     "regrades": """CREATE TABLE regrades (
@@ -80,6 +82,22 @@ TABLES = {
         reason TEXT NOT NULL,
         PRIMARY KEY (verdict, number)
     ) WITHOUT ROWID""",
+    # The verdict on a trap: its whole result as JSON, and each defect. depends_on_time: a busy machine may change it.
+    "traps": """CREATE TABLE traps (
+        verdict INTEGER PRIMARY KEY REFERENCES verdicts,
+        extra REAL NOT NULL,
+        depends_on_time INTEGER NOT NULL,
+        result TEXT NOT NULL
+    )""",
+    "trap_defects": """CREATE TABLE trap_defects (
+        verdict INTEGER NOT NULL REFERENCES verdicts,
+        number INTEGER NOT NULL,
+        caught TEXT NOT NULL,
+        points REAL NOT NULL,
+        max_points REAL NOT NULL,
+        stretch INTEGER NOT NULL,
+        PRIMARY KEY (verdict, number)
+    ) WITHOUT ROWID""",
     "checks": """CREATE TABLE checks (
         verdict INTEGER NOT NULL REFERENCES verdicts,
         number INTEGER NOT NULL,
@@ -101,9 +119,7 @@ INDEXES = (
     "CREATE INDEX same_digest ON verdicts (digest) WHERE shared_with IS NULL",
 )
 
-VIEWS = {
-    # One row for each submission: its newest verdict. judged_in is the verdict whose defects and checks it has.
-    "current": """CREATE VIEW current AS
+NEWEST = """
         SELECT submissions.student, submissions.exercise, verdicts.outcome, verdicts.score, verdicts.max_score,
             verdicts.reason, verdicts.remark, verdicts.file, givers.student AS shared_with, verdicts.seed,
             verdicts.seconds, verdicts.isolation, verdicts.kit, verdicts.torch, verdicts.exercise_version,
@@ -112,7 +128,13 @@ VIEWS = {
         FROM submissions
         JOIN verdicts ON verdicts.id = (SELECT max(id) FROM verdicts WHERE submission = submissions.id)
         LEFT JOIN verdicts AS given ON given.id = verdicts.shared_with
-        LEFT JOIN submissions AS givers ON givers.id = given.submission""",
+        LEFT JOIN submissions AS givers ON givers.id = given.submission
+        WHERE submissions.kind = """
+"""The newest verdict on each submission of a kind. judged_in is the verdict whose defects and checks it has."""
+
+VIEWS = {
+    "current": f"CREATE VIEW current AS {NEWEST} 'module'",
+    "current_traps": f"CREATE VIEW current_traps AS {NEWEST} 'trap'",
     "current_defects": """CREATE VIEW current_defects AS
         SELECT student, exercise, number, defect, status, points, defects.max_points, stretch, defects.reason
         FROM current JOIN defects ON defects.verdict = current.judged_in""",

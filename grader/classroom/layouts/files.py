@@ -9,8 +9,9 @@ from typing import BinaryIO, Protocol
 
 from msgspec import Struct
 
+from grader.classroom.gradebook.rows import WorkKind
 from grader.report.console import printable
-from grader.spec.paths import TRAP, USUAL_MODULE
+from grader.spec.paths import USUAL_MODULE
 from grader.submission.reading import NO_LINK, READ
 
 SUFFIXES = (".py", ".ipynb")
@@ -50,7 +51,7 @@ LINE_KINDS = (BROKEN, TOO_LONG)
 UNREAD_KINDS = (BROKEN, TOO_LONG, CLOSED, TOO_MUCH, TOO_MANY)
 """Kinds of files that may contain submissions and could not be read."""
 
-CLUTTER = {"README.md", TRAP, "__MACOSX", "__pycache__", "Thumbs.db", "desktop.ini"}
+CLUTTER = {"README.md", "__MACOSX", "__pycache__", "Thumbs.db", "desktop.ini"}
 """Files that the course hands out beside the exercise, or that operating systems create. All dot-files count too."""
 
 
@@ -81,6 +82,7 @@ class SubmissionFiles(Struct, frozen=True, kw_only=True):
     aliases: tuple[str, ...] = ()
     root: str = ""
     prefix: str = ""
+    kind: WorkKind = WorkKind.MODULE
 
 
 class Person(Struct, frozen=True, kw_only=True):

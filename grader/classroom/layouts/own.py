@@ -13,7 +13,7 @@ from typing import IO
 import msgspec
 from msgspec import Struct
 
-from grader.classroom.gradebook.rows import written_time
+from grader.classroom.gradebook.rows import WorkKind, written_time
 from grader.classroom.layouts.files import (
     BROKEN,
     CLOSED,
@@ -39,7 +39,7 @@ from grader.classroom.layouts.files import (
 )
 from grader.classroom.layouts.units import EXERCISE_NAME, MAX_FILES, File, Unit, meant_exercise, walk
 from grader.errors import KitError, UsageError
-from grader.spec.paths import USUAL_MODULE, exercise_number
+from grader.spec.paths import TRAP, USUAL_MODULE, exercise_number
 from grader.submission import MAX_FILE_BYTES
 
 
@@ -88,6 +88,7 @@ class Folder:
     def _of_student(self, student: str, name: str, position: int, listed: list[str]) -> Iterator[SubmissionFiles]:
         found: dict[str, tuple[str, ...]] = {}
         loose: dict[str, dict[str, str]] = {}
+        traps: dict[str, str] = {}
         for item in sorted(listed, key=self._has_unusual_name):  # if there are several files, the exact name counts
             path = f"{name}{os.sep}{item}"
             stem, suffix = _split(item)
@@ -97,23 +98,27 @@ class Folder:
                 if taken != path:
                     self._skipped.add(TWICE, f"{storable(path)}; {storable(taken)} is graded")
             elif exercise in self._exercises and not suffix:
-                self._take(exercise, self._in_exercise(path, exercise), found)
-            elif stem in self._stems and suffix in SUFFIXES:
+                self._take(exercise, self._in_exercise(path, exercise, traps), found)
+            elif suffix in SUFFIXES and (stem in self._stems or item.lower() == TRAP):
                 self._skip(path, item, NO_EXERCISE)
             else:
                 self._skip(path, item, UNKNOWN if exercise or suffix in SUFFIXES else STRAY)
         for exercise, by_suffix in loose.items():
             self._take(exercise, tuple(by_suffix.values()), found)
-        for exercise in sorted(found, key=exercise_number):
-            files = tuple(sorted(found[exercise], key=_is_notebook))
-            yield SubmissionFiles(
-                student=student,
-                exercise=exercise,
-                place=storable(files[0]),
-                position=position,
-                files=files,
-                aliases=(student,),
-            )
+        for exercise in sorted({*found, *traps}, key=exercise_number):
+            modules = tuple(sorted(found.get(exercise, ()), key=_is_notebook))
+            trap = (traps[exercise],) if exercise in traps else ()
+            for kind, files in ((WorkKind.MODULE, modules), (WorkKind.TRAP, trap)):
+                if files:
+                    yield SubmissionFiles(
+                        student=student,
+                        exercise=exercise,
+                        place=storable(files[0]),
+                        position=position,
+                        files=files,
+                        aliases=(student,),
+                        kind=kind,
+                    )
 
     def _take(self, exercise: str, files: tuple[str, ...], found: dict[str, tuple[str, ...]]) -> None:
         """Take the files for the exercise, unless other files were found for it before."""
@@ -125,8 +130,11 @@ class Folder:
         """Return whether the name of a file or folder is not exactly an exercise's id."""
         return item.partition(".")[0] not in self._exercises
 
-    def _in_exercise(self, folder: str, exercise: str) -> tuple[str, ...]:
-        """Return the module and the notebook in an exercise's folder, by the exercise's own name or the usual one."""
+    def _in_exercise(self, folder: str, exercise: str, traps: dict[str, str]) -> tuple[str, ...]:
+        """Return the module and the notebook in an exercise's folder, by the exercise's own name or the usual one.
+
+        Add the exercise's trap to `traps`.
+        """
         listed = self._listed(folder)
         if listed is None:
             return ()
@@ -136,9 +144,12 @@ class Folder:
         plain = {item: "".join(_split(item)) for item in listed}
         found = [each for each in listed if plain[each] in own] or [each for each in listed if plain[each] in usual]
         for item in listed:
-            if item not in found:
-                self._skip(f"{folder}{os.sep}{item}", item, STRAY)
-        if not found:
+            path = f"{folder}{os.sep}{item}"
+            if plain[item] == TRAP and exercise not in traps and not (self._root / path).is_symlink():
+                traps[exercise] = path
+            elif item not in found:
+                self._skip(path, item, STRAY)
+        if not found and exercise not in traps:
             self._skipped.add(STRAY, f"{storable(folder)} contains neither {own[0]} nor {own[1]}")
         return tuple(f"{folder}{os.sep}{item}" for item in found)
 
@@ -197,11 +208,12 @@ PIECE_BYTES = 1 << 20
 
 
 class _Line(Struct, frozen=True, kw_only=True):
-    """A line's keys; other keys are ignored."""
+    """A line's keys; other keys are ignored. A line has a `source`, a `trap` or both."""
 
     student: str
     exercise: str
-    source: str
+    source: str | None = None
+    trap: str | None = None
     submitted_at: str = ""
 
 
@@ -247,23 +259,31 @@ class Lines:
             if line.exercise not in self._exercises:
                 self._skipped.add(UNKNOWN, f"{place}: {line.exercise}")
                 continue
-            key = hashlib.blake2b(msgspec.json.encode((line.student, line.exercise)), digest_size=16).digest()
-            if key in known:
-                self._skipped.add(TWICE, f"{place}: {line.student}, {line.exercise}; the first is graded")
+            if line.source is None and line.trap is None:
+                self._skipped.add(BROKEN, f"{place}: it has neither source nor trap")
                 continue
-            known.add(key)
             submitted_at = written_time(line.submitted_at)
             if line.submitted_at and not submitted_at:
                 self._skipped.add(NO_TIME, f"{place}: {line.submitted_at}")
-            yield SubmissionFiles(
-                student=line.student,
-                exercise=line.exercise,
-                place=place,
-                position=position,
-                source=line.source,
-                submitted_at=submitted_at,
-                aliases=(line.student,),
-            )
+            for kind, source in ((WorkKind.MODULE, line.source), (WorkKind.TRAP, line.trap)):
+                if source is None:
+                    continue
+                key = hashlib.blake2b(msgspec.json.encode((line.student, line.exercise, kind)), digest_size=16).digest()
+                if key in known:
+                    about = "" if kind is WorkKind.MODULE else f", {kind}"
+                    self._skipped.add(TWICE, f"{place}: {line.student}, {line.exercise}{about}; the first is graded")
+                    continue
+                known.add(key)
+                yield SubmissionFiles(
+                    student=line.student,
+                    exercise=line.exercise,
+                    place=place,
+                    position=position,
+                    source=source,
+                    submitted_at=submitted_at,
+                    aliases=(line.student,),
+                    kind=kind,
+                )
 
     def _lines(self, skipped: SkippedFiles) -> Iterator[tuple[int, int, bytes]]:
         """Yield the number, the end and the content of each line that is neither empty nor too long."""

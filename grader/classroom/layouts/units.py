@@ -11,6 +11,7 @@ from typing import Protocol
 
 from msgspec import Struct, structs
 
+from grader.classroom.gradebook.rows import WorkKind
 from grader.classroom.layouts.archives import Budget, Unpacker
 from grader.classroom.layouts.files import (
     CLOSED,
@@ -149,13 +150,13 @@ class UnitSubmissions:
             yield Person(student=unit.student, aliases=unit.aliases)
 
     def __iter__(self) -> Iterator[SubmissionFiles]:
-        """Yield a submission for each student and exercise.
+        """Yield a submission for each student and exercise, and the traps.
 
         A folder that is named after one exercise may contain a whole course. Its other exercises come last, and only if
         the student did not hand them in under their own names. They are searched for again then, so that no archive
         stays unpacked until the end.
         """
-        taken: set[tuple[str, str]] = set()
+        taken: set[tuple[str, str, WorkKind]] = set()
         have_other_exercises: list[Unit] = []
         for position, unit in enumerate(self._units, 1):
             self._skipped.student = unit.student
@@ -174,9 +175,9 @@ class UnitSubmissions:
                     yield from self._first(files, taken)
             self._unpacker.free(self._kept)
 
-    def _first(self, files: SubmissionFiles, taken: set[tuple[str, str]]) -> Iterator[SubmissionFiles]:
-        """Yield the submission, unless the student has another one for the exercise."""
-        key = (files.student, files.exercise)
+    def _first(self, files: SubmissionFiles, taken: set[tuple[str, str, WorkKind]]) -> Iterator[SubmissionFiles]:
+        """Yield the submission, unless the student has another one of its kind for the exercise."""
+        key = (files.student, files.exercise, files.kind)
         if key in taken:
             self._skipped.add(TWICE, f"{files.place}; another file of {files.student} is graded")
         else:
@@ -230,11 +231,14 @@ class UnitSubmissions:
         has_stray_alone = (
             [kind for _, _, kind in meanings].count(STRAY) == 1
             and exercise_by_default in self._exercises
-            and not any(exercise for _, exercise, _ in meanings)
+            and not any(exercise and not _is_trap(file) for file, exercise, _ in meanings)
         )
         found: dict[str, dict[str, File]] = {}
+        traps: dict[str, dict[str, File]] = {}
         for file, exercise, kind in meanings:
-            if kind == STRAY and has_stray_alone:
+            if exercise and _is_trap(file):
+                self._take(file, exercise, traps, skipped)
+            elif kind == STRAY and has_stray_alone:
                 skipped.add(RENAMED, f"{storable(file.path)}, as {exercise_by_default}")
                 self._take(file, exercise_by_default, found, skipped)
             elif kind:
@@ -244,6 +248,10 @@ class UnitSubmissions:
         for exercise in sorted(found, key=exercise_number):
             paths = tuple(found[exercise][suffix].path for suffix in SUFFIXES if suffix in found[exercise])
             yield structs.replace(student, exercise=exercise, place=student.prefix + storable(paths[0]), files=paths)
+        for exercise in sorted(traps, key=exercise_number):
+            (trap,) = traps[exercise].values()
+            place = student.prefix + storable(trap.path)
+            yield structs.replace(student, exercise=exercise, place=place, files=(trap.path,), kind=WorkKind.TRAP)
 
     def _take(self, file: File, exercise: str, found: dict[str, dict[str, File]], skipped: SkippedFiles) -> None:
         """Take the file for the exercise, unless a later upload with the same suffix was found before."""
@@ -260,10 +268,8 @@ class UnitSubmissions:
         """Return the exercise to which a file belongs, or else the kind under which the file is skipped."""
         *folders, _ = Path(file.name).parts
         stem, suffix = _stem(file.name), Path(file.name).suffix.lower()
-        if f"{stem}{suffix}".lower() == TRAP:
-            return "", LEFT_BEHIND
-        named = meant_exercise(stem, self._exercises)
-        if suffix not in SUFFIXES or not (named or stem.lower() in self._stems):
+        named = "" if _is_trap(file) else meant_exercise(stem, self._exercises)
+        if suffix not in SUFFIXES or not (named or stem.lower() in self._stems or _is_trap(file)):
             return "", STRAY if suffix in SUFFIXES and not folders else LEFT_BEHIND
         of_folders = (meant_exercise(part, self._exercises) for part in reversed(folders))
         exercise = named or next(filter(None, of_folders), "") or exercise_by_default
@@ -313,6 +319,10 @@ def _first_files(paths: Iterator[str], folder: str, skipped: SkippedFiles) -> It
             skipped.add(TOO_MANY, f"{storable(folder)}: only the first {MAX_FILES:,} files are read")
             return
         yield path
+
+
+def _is_trap(file: File) -> bool:
+    return f"{_stem(file.name)}{Path(file.name).suffix}".lower() == TRAP
 
 
 def _stem(name: str) -> str:

@@ -1,5 +1,5 @@
 PRAGMA application_id = 1112885064;
-PRAGMA user_version = 5;
+PRAGMA user_version = 6;
 BEGIN TRANSACTION;
 CREATE TABLE batches (
         id INTEGER PRIMARY KEY,
@@ -98,12 +98,28 @@ CREATE TABLE submissions (
         student TEXT NOT NULL,
         exercise TEXT NOT NULL,
         submitted_at TEXT NOT NULL DEFAULT '',
-        UNIQUE (student, exercise)
+        kind TEXT NOT NULL DEFAULT 'module',
+        UNIQUE (student, exercise, kind)
     );
-INSERT INTO "submissions" VALUES(1,'ada','exercise_03','');
-INSERT INTO "submissions" VALUES(2,'ada','exercise_05','');
-INSERT INTO "submissions" VALUES(3,'bob','exercise_03','');
-INSERT INTO "submissions" VALUES(4,'cleo','exercise_03','');
+INSERT INTO "submissions" VALUES(1,'ada','exercise_03','','module');
+INSERT INTO "submissions" VALUES(2,'ada','exercise_05','','module');
+INSERT INTO "submissions" VALUES(3,'bob','exercise_03','','module');
+INSERT INTO "submissions" VALUES(4,'cleo','exercise_03','','module');
+CREATE TABLE trap_defects (
+        verdict INTEGER NOT NULL REFERENCES verdicts,
+        number INTEGER NOT NULL,
+        caught TEXT NOT NULL,
+        points REAL NOT NULL,
+        max_points REAL NOT NULL,
+        stretch INTEGER NOT NULL,
+        PRIMARY KEY (verdict, number)
+    ) WITHOUT ROWID;
+CREATE TABLE traps (
+        verdict INTEGER PRIMARY KEY REFERENCES verdicts,
+        extra REAL NOT NULL,
+        depends_on_time INTEGER NOT NULL,
+        result TEXT NOT NULL
+    );
 CREATE TABLE verdicts (
         id INTEGER PRIMARY KEY,
         submission INTEGER NOT NULL REFERENCES submissions,
@@ -133,7 +149,7 @@ INSERT INTO "verdicts" VALUES(3,3,1,'bob/exercise_03/attention.py','26a0f8f82667
 INSERT INTO "verdicts" VALUES(4,4,1,'cleo/exercise_03/attention.py','8030f6e21c2385baabde69190142364404e6ff004ce33634ad40a21592534647','','af2b5d88bf8b','0.1.0+cc2b1902829a','2.13.0+cpu','not_fixed',0.0,10.0,NULL,NULL,3,0.0,'{"process":true,"filesystem":true,"network":true,"syscalls":true,"memory":true}',1,3,'2026-11-22T08:17:12Z',NULL);
 CREATE INDEX newest ON verdicts (submission, id);
 CREATE INDEX same_digest ON verdicts (digest) WHERE shared_with IS NULL;
-CREATE VIEW current AS
+CREATE VIEW current AS 
         SELECT submissions.student, submissions.exercise, verdicts.outcome, verdicts.score, verdicts.max_score,
             verdicts.reason, verdicts.remark, verdicts.file, givers.student AS shared_with, verdicts.seed,
             verdicts.seconds, verdicts.isolation, verdicts.kit, verdicts.torch, verdicts.exercise_version,
@@ -142,7 +158,19 @@ CREATE VIEW current AS
         FROM submissions
         JOIN verdicts ON verdicts.id = (SELECT max(id) FROM verdicts WHERE submission = submissions.id)
         LEFT JOIN verdicts AS given ON given.id = verdicts.shared_with
-        LEFT JOIN submissions AS givers ON givers.id = given.submission;
+        LEFT JOIN submissions AS givers ON givers.id = given.submission
+        WHERE submissions.kind =  'module';
+CREATE VIEW current_traps AS 
+        SELECT submissions.student, submissions.exercise, verdicts.outcome, verdicts.score, verdicts.max_score,
+            verdicts.reason, verdicts.remark, verdicts.file, givers.student AS shared_with, verdicts.seed,
+            verdicts.seconds, verdicts.isolation, verdicts.kit, verdicts.torch, verdicts.exercise_version,
+            submissions.submitted_at, verdicts.judged_at, verdicts.id AS verdict,
+            coalesce(verdicts.shared_with, verdicts.id) AS judged_in
+        FROM submissions
+        JOIN verdicts ON verdicts.id = (SELECT max(id) FROM verdicts WHERE submission = submissions.id)
+        LEFT JOIN verdicts AS given ON given.id = verdicts.shared_with
+        LEFT JOIN submissions AS givers ON givers.id = given.submission
+        WHERE submissions.kind =  'trap';
 CREATE VIEW current_defects AS
         SELECT student, exercise, number, defect, status, points, defects.max_points, stretch, defects.reason
         FROM current JOIN defects ON defects.verdict = current.judged_in;
