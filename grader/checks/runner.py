@@ -4,8 +4,8 @@ import hashlib
 import re
 import time
 import warnings
-from collections.abc import Collection, Iterator, Mapping
-from contextlib import ExitStack
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
@@ -29,14 +29,16 @@ from grader.checks.session import (
     SubjectKilledError,
     SubjectRaisedError,
     SubjectTimedOutError,
+    unexpected_reply,
 )
 from grader.checks.size_cases import SizeCasePlan, size_cases_of
 from grader.checks.tape import FailedCheck, Tape
 from grader.checks.walk import SizeCaseFailedError, run_at, walk
 from grader.errors import BrokenExerciseError, SpecError, WorkerKilledError
 from grader.processes.workers import WorkerSource, protections
-from grader.sandbox.protocol import Isolation, Loaded
-from grader.sandbox.values import TORCH_DTYPES
+from grader.sandbox.probes import ProbeFunction, name_of
+from grader.sandbox.protocol import Built, Call, Isolation, Loaded, Request, Returned
+from grader.sandbox.values import TORCH_DTYPES, from_python, to_python
 from grader.spec.exercise import Exercise
 from grader.spec.paths import Course
 from grader.spec.properties import Property
@@ -238,6 +240,35 @@ class Runner:
             return FailedCheck(check=check_id, error=error, steps=steps, seeds=[seed_of(f"{seed}/{check.name}")])
         finally:
             session.close()
+
+    def repeat(self, submission: Submission, requests: Sequence[Request], probe: ProbeFunction, **options: Any) -> Any:
+        """Send recorded requests again, the last call with `probe` in its place, and return the probe's value.
+
+        The probe gets the name of the submission's module and the called method, besides the options. Raises
+        `SubjectError` if the submission does not answer.
+        """
+        session = Session(self._source, self.exercise, submission, strict=self._strict, name=self._name)
+        last = max(number for number, request in enumerate(requests) if isinstance(request, Call))
+        call = requests[last]
+        assert isinstance(call, Call)
+        options |= {"name": self._name, "method": call.method}
+        try:
+            session.load()
+            session.begin_check()
+            session.allow_all()
+            for request in requests[:last]:
+                with suppress(SubjectRaisedError):  # a check may go on after it, and so does its repetition
+                    session.request(request)
+            values = {name: from_python(value) for name, value in options.items()}
+            probing = structs.replace(call, method="", probe=name_of(probe), options=values, cotangents=None, more=None)
+            reply = session.request(probing)
+            if isinstance(reply, Built):  # recorded weights do not fit, so the module keeps its own
+                reply = session.request(structs.replace(probing, build=None))
+        finally:
+            session.close()
+        if not isinstance(reply, Returned):
+            raise unexpected_reply()
+        return to_python(reply.value)
 
     def _examination(
         self,

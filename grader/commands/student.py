@@ -1,6 +1,7 @@
-"""Commands for students: the list, start, grade, watch, hint, trap, try, diff, reset, solution, report."""
+"""Commands for students: the list, start, grade, watch, hint, guide, trap, try, diff, reset, solution, report."""
 
 import contextlib
+import sys
 from pathlib import Path
 
 import click
@@ -332,6 +333,34 @@ def claim(ctx: click.Context, exercise_id: str, claimed: str, line: int) -> None
     _print_completed(course, exercise_id)
 
 
+@click.command()
+@exercise_argument(or_last=True)
+@course_option
+@click.option(
+    "--card",
+    "numbers",
+    multiple=True,
+    type=click.IntRange(1, 4),
+    help="Show this card: 1 predict, 2 locate, 3 mend, 4 explain. May be given several times.",
+)
+@click.option("--answer", "answers", multiple=True, help="Answer the next question. May be given several times.")
+def guide(exercise_id: str, numbers: tuple[int, ...], answers: tuple[str, ...]) -> None:
+    """Hunt step by step: predict, locate, mend, explain. Enter skips a question; answers may come through a pipe."""
+    from grader.student.cards import Card
+    from grader.student.conversation import Conversation
+    from grader.student.guide import guide_hunt
+    from grader.submission.choice import choose_file
+
+    course = current_course()
+
+    def read_line(prompt: str) -> str:
+        click.echo(prompt, nl=False)
+        return sys.stdin.readline()
+
+    talk = Conversation(lambda: choose_file(course, exercise_id), read_line, answers, echoes=not sys.stdin.isatty())
+    guide_hunt(course, exercise_id, talk, [Card(number) for number in numbers])
+
+
 @click.command("try")
 @exercise_argument(or_last=True)
 @course_option
@@ -453,4 +482,4 @@ def help_(ctx: click.Context) -> None:
 ALIASES = {"ls": "list", "status": "list", "progress": "list", "next": "list", "hints": "hint", "check": "grade"}
 """Words that people type, and the command that each of them means."""
 
-STUDENT_COMMANDS = (start, list_, help_, grade, watch, hint, claim, trap, try_, diff, reset, solution, report)
+STUDENT_COMMANDS = (start, list_, help_, grade, watch, hint, guide, claim, trap, try_, diff, reset, solution, report)

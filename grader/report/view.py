@@ -23,6 +23,8 @@ class Attempt(Struct, frozen=True, kw_only=True):
     fixed: int
     defects: int
     extras: int = 0
+    broken: int = 0
+    """How many checks failed that pass with the starter."""
 
     def rank(self) -> tuple[bool, float, int, int]:
         """Return the sort key by which the best attempt is the largest."""
@@ -35,6 +37,26 @@ class Claim(Struct, frozen=True, kw_only=True):
     at: Annotated[float, Meta(ge=0, le=LAST_SECOND)]
     line: int
     is_right: bool
+
+
+class GuideRecord(Struct, frozen=True, kw_only=True):
+    """The answers of a student in `guide`. Nothing here counts for a score."""
+
+    started: Annotated[float, Meta(ge=0, le=LAST_SECOND)] = 0.0
+    """When the guide was first used; 0 for never."""
+    predictions: dict[str, bool] = {}
+    """Whether the first answer to each question of the first card was right."""
+    explanations: dict[str, bool] = {}
+    """Whether the first answer to each question of the last card was right."""
+    claims: int = 0
+    """How many claims had an answer."""
+    true_claims: int = 0
+    true_claims_before_edit: int = 0
+    seconds_to_true_claim: float | None = None
+    evidence: dict[str, bool] = {}
+    """The claims whose answer the student called wrong, each with its answer."""
+    contradicted: list[str] = []
+    """The claims among these whose answer changed with the student's own fix."""
 
 
 class Progress(Struct, frozen=True, kw_only=True):
@@ -55,6 +77,7 @@ class Progress(Struct, frozen=True, kw_only=True):
     attempts: list[Attempt] = []
     best: Attempt | None = None
     claims: list[Claim] = []
+    guide: GuideRecord = GuideRecord()
 
     def is_solved(self) -> bool:
         """Return whether the exercise was fixed once, whatever its file contains now."""

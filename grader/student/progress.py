@@ -62,6 +62,7 @@ def _attempt(verdict: Verdict) -> Attempt:
         fixed=sum(not defect.stretch for defect in fixed),
         defects=sum(not defect.stretch for defect in verdict.defects),
         extras=sum(defect.stretch for defect in fixed),
+        broken=len(verdict.regressions),
     )
 
 

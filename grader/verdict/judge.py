@@ -1,9 +1,9 @@
 """Judge a submission: from a file, or from source text, to its verdict."""
 
 import secrets
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
-from typing import Self
+from typing import Any, Self
 
 from msgspec import structs
 
@@ -13,6 +13,7 @@ from grader.errors import KitError, WorkerKilledError
 from grader.processes.memory import free_memory
 from grader.processes.worker_source import CAN_FORK, open_worker_source
 from grader.processes.workers import Fingerprinter, WorkerSource
+from grader.sandbox.protocol import Request
 from grader.spec.exercise import Exercise
 from grader.spec.loading import load_exercise
 from grader.spec.paths import Course, stamp_of
@@ -263,6 +264,18 @@ class Judge:
         """Run a check that failed once more, and return the requests of its failing size case."""
         self.open(exercise_id)
         return self._runners[exercise_id].record(submission, seed, check)
+
+    def repeat(
+        self,
+        exercise_id: str,
+        submission: Submission,
+        requests: Sequence[Request],
+        probe: Callable[..., Any],
+        **options: Any,
+    ) -> Any:
+        """Repeat recorded requests over a submission with a probe; see `Runner.repeat`."""
+        self.open(exercise_id)
+        return self._runners[exercise_id].repeat(submission, requests, probe, **options)
 
     def forget(self) -> None:
         """Close every exercise; it is opened anew when it is needed."""

@@ -1,0 +1,108 @@
+"""The text of a guided hunt: cards, questions, the values of a call, the forms of claims."""
+
+from collections.abc import Sequence
+
+from msgspec import Struct
+from rich.text import Text
+
+from grader.checks.outcome import Picture
+from grader.report.console import INDENT, Line, beside, indented, printable
+from grader.report.picture import shaded
+
+MOST_TEXT = 600
+OPTION_WIDTH = 4
+LINE_WIDTH = 6
+MOST_NAME = 40
+
+FORMS = (
+    ("{tensor} unchanged {line}", "the code on line {line} leaves it as it was"),
+    ("{tensor} equals {other}", "two values are the same; also a number, as in {tensor}{index} equals 0"),
+    ("{tensor} shape {shape}", "it has this shape"),
+    ("{tensor} sums_to_one", "the sums over its last axis are 1"),
+    ("{tensor} symmetric", "it equals its transpose"),
+    ("{tensor} dtype float32", "it has this dtype or type"),
+    ("{tensor} finite", "it contains no NaN and no infinity"),
+    ("{tensor} depends {input}", "it changes if the input {input} changes; {input}{index} is a part of the input"),
+    ("{parameter} no_gradient", "no gradient reaches this parameter"),
+    ("{tensor} varies", "two calls with the same input give different values"),
+)
+"""The forms of claims, each with its meaning."""
+
+
+class Example(Struct, frozen=True, kw_only=True):
+    """Names of a student's file for the examples of claims."""
+
+    tensor: str
+    other: str
+    line: int
+    shape: str
+    index: str
+    input: str
+    parameter: str
+    """Empty if there are no parameters."""
+
+
+def card_title(number: int, name: str, aim: str) -> list[Line]:
+    """Return the heading of a card."""
+    return [Text(), Text.assemble((f"{number} {name}", "bold"), (f" · {aim}", "dim"))]
+
+
+def question_lines(text: str, options: Sequence[str]) -> list[Line]:
+    """Return a question with its numbered options."""
+    numbered = [
+        beside(Text(f"{number:>3}", "bold"), Text(f" {printable(option, MOST_TEXT)}"), OPTION_WIDTH)
+        for number, option in enumerate(options, 1)
+    ]
+    return [Text(), Text(printable(text, MOST_TEXT)), *numbered]
+
+
+def answered_lines(*, is_right: bool | None, right: str, label: str = "Right answer") -> list[Line]:
+    """Return whether an answer was right, and the right one; `is_right` is None for a skipped question."""
+    mark = {True: ("✓", "green"), False: ("✗", "red"), None: ("·", "dim")}[is_right]
+    return [Text.assemble(mark, f" {label}: {printable(right, MOST_TEXT)}")]
+
+
+def happens_lines(happens: str, picture: Picture | None, width: int) -> list[Line]:
+    """Return what the student's file does, with a picture if there is one that fits."""
+    drawn = shaded(picture, width - INDENT) if picture else []
+    for line in drawn:
+        line.no_wrap = True
+    return [Text(f"  Your file: {printable(happens, MOST_TEXT)}"), *(indented(line) for line in drawn)]
+
+
+def value_lines(rows: Sequence[tuple[str, int, str, str, str]], note: str) -> list[Line]:
+    """Return the values of a call, by function: line, name, shape or number, and type."""
+    lines: list[Line] = [Text(note)]
+    function = ""
+    for row_function, line, name, described, kind in rows:
+        if row_function != function:
+            function = row_function
+            lines.append(Text(f"in {printable(function, MOST_NAME)}", "dim"))
+        label = f"{line:>{LINE_WIDTH}}  {printable(name, MOST_NAME):<20} "
+        lines.append(Text.assemble((label[:LINE_WIDTH], "dim"), label[LINE_WIDTH:], f"{described} ", (kind, "dim")))
+    return lines
+
+
+def form_lines(example: Example) -> list[Line]:
+    """Return the forms of claims, with names of the student's file in the examples."""
+    names = {name: getattr(example, name) for name in example.__struct_fields__}
+    forms = [each for each in FORMS if example.parameter or "{parameter}" not in each[0]]
+    pairs = [(form.format(**names), meaning.format(**names)) for form, meaning in forms]
+    widest = max(len(form) for form, _ in pairs) + 2
+    return [
+        Text(),
+        Text("Which of these values is not what you expect? Make a claim about one, and the kit runs your file:"),
+        *(beside(Text(f"  {form}"), Text(meaning, "dim"), widest + 2) for form, meaning in pairs),
+        Text(f'The word "not" turns a claim around: {example.tensor} not sums_to_one.', "dim"),
+    ]
+
+
+def claim_lines(*, is_true: bool | None, evidence: str) -> list[Line]:
+    """Return the answer to a claim."""
+    word, style = {True: ("true", "bold green"), False: ("false", "bold red"), None: ("no answer", "yellow")}[is_true]
+    return [Text.assemble("  ", (word, style), f": {printable(evidence, MOST_TEXT)}")]
+
+
+def plain_lines(*texts: str, style: str = "") -> list[Line]:
+    """Return texts as lines."""
+    return [Text(printable(text, MOST_TEXT), style) for text in texts]

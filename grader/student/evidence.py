@@ -1,0 +1,228 @@
+"""Claims about the values inside a student's file, and the call at which they are answered.
+
+The call is that of the first failed check, the one that `try` repeats; without a failed check, an ordinary call. It is
+stored, so that the claims can be answered again after a fix, when that check passes.
+"""
+
+import re
+from contextlib import suppress
+from difflib import SequenceMatcher
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from grader.checks.outcome import Status
+from grader.errors import UsageError
+from grader.report.console import printable
+from grader.sandbox.protocol import Build, Call, Request
+from grader.spec.exercise import Exercise
+from grader.spec.paths import Course, write_cache
+from grader.submission import Submission
+from grader.verdict.causes import shown_causes
+from grader.verdict.judge import Judge
+from grader.verdict.verdict import Verdict
+
+SMALL_SIZE_CASE = 2
+"""The fixed size case of an ordinary call: several samples and tokens, but few."""
+
+MOST_CHECKS = 4
+"""How many of the failed checks of a cause are recorded, to choose the smallest call."""
+
+NAME = r"[A-Za-z_]\w*(?:\.\w+)*"
+INDEX = r"(?:\[(?P<{}>\s*(?:-?\d+|:)\s*(?:,\s*(?:-?\d+|:)\s*)*)\])?"
+CLAIM = re.compile(
+    rf"(?P<value>{NAME}){INDEX.format('index')} (?P<negated>not )?"
+    rf"(?:(?P<plain>sums_to_one|symmetric|finite|no_gradient|varies)"
+    rf"|unchanged (?P<line>\d+)"
+    rf"|shape (?P<shape>\[?\(?\d+(?:[ ,x]+\d+)*\)?\]?)"
+    rf"|equals (?P<number>-?\d+(?:\.\d*)?(?:e-?\d+)?)"
+    rf"|(?P<form>equals|depends|dtype) (?P<other>{NAME}){INDEX.format('other_index')})"
+)
+
+MOST_CLAIM = 200
+"""The most characters of a claim."""
+
+
+class ValueClaim(Struct, frozen=True, kw_only=True):
+    """A claim about a value, in the form that `sandbox/probes/claims.py` answers."""
+
+    form: str
+    value: str
+    index: tuple[int | None, ...] = ()
+    """An index of the value; None for a whole axis."""
+    is_negated: bool = False
+    other: str | float = ""
+    """Another value, an input, a dtype or a number."""
+    other_index: tuple[int | None, ...] = ()
+    line: int = 0
+    shape: tuple[int, ...] = ()
+
+
+class ClaimAnswer(Struct, frozen=True, kw_only=True):
+    """Whether a claim is true, and a few words of evidence; None if it has no answer, with the reason."""
+
+    is_true: bool | None
+    evidence: str
+
+
+class ListedValue(Struct, frozen=True, kw_only=True):
+    """A value of a call: the function and line that made it, its name, its shape or number, and its type."""
+
+    function: str
+    line: int
+    name: str
+    described: str
+    type: str
+
+    def is_tensor(self) -> bool:
+        """Return whether the value is a tensor."""
+        return self.described.startswith("[")
+
+
+class StoredCall(Struct, frozen=True, kw_only=True):
+    """A recorded call, and the ids of the check and the defects that it is about; without a check, an ordinary call."""
+
+    requests: list[Request]
+    check: str = ""
+    defects: list[str] = []
+    source: str = ""
+    """The source of the file at that time, if it is one text."""
+
+
+def parse_claim(text: str) -> ValueClaim:
+    """Return the claim in a line; raise `UsageError` if it has none of the forms."""
+    found = CLAIM.fullmatch(" ".join(text[:MOST_CLAIM].split()))
+    if found is None:
+        raise UsageError(f'"{printable(text, MOST_CLAIM)}" has none of the forms above')
+    numbers = tuple(int(each) for each in re.findall(r"\d+", found["shape"] or ""))
+    form = found["form"] or found["plain"] or ("unchanged" if found["line"] else "shape" if numbers else "equals")
+    return ValueClaim(
+        form=form,
+        value=found["value"],
+        index=_index(found["index"]),
+        is_negated=bool(found["negated"]),
+        other=float(found["number"]) if found["number"] else found["other"] or "",
+        other_index=_index(found["other_index"]),
+        line=int(found["line"] or 0),
+        shape=numbers,
+    )
+
+
+def _index(text: str | None) -> tuple[int | None, ...]:
+    return tuple(None if each.strip() == ":" else int(each) for each in text.split(",")) if text else ()
+
+
+def find_call(
+    judge: Judge, exercise: Exercise, submission: Submission, verdict: Verdict
+) -> tuple[StoredCall, list[ListedValue]]:
+    """Return a call and its values: the last call of a failed check, else an ordinary call.
+
+    Of the checks that the first cause fails, the one with the smallest inputs is chosen.
+    """
+    for cause in shown_causes(verdict):
+        if cause.status is Status.NOT_RUN:
+            continue
+        calls = []
+        for check in cause.checks[:MOST_CHECKS]:
+            failed = judge.record(exercise.id, submission, verdict.seed, check)
+            requests = [step.request for step in failed.steps] if failed else []
+            if any(isinstance(request, Call) for request in requests):
+                calls.append(StoredCall(requests=requests, check=check, defects=cause.defects))
+        for call in sorted(calls, key=lambda each: len(msgspec.msgpack.encode(each.requests))):
+            if values := list_values(judge, exercise.id, submission, call):
+                return call, values
+    call = ordinary_call(exercise, verdict.seed)
+    return call, list_values(judge, exercise.id, submission, call)
+
+
+def ordinary_call(exercise: Exercise, seed: int) -> StoredCall:
+    """Return a call with the interface's own inputs at small sizes."""
+    from grader.checks.case import make_case, seed_draws  # imports torch
+    from grader.checks.subjects import adapter_of
+    from grader.sandbox.values import from_python
+    from grader.spec.properties import Property
+
+    seed_draws(f"{seed}/ordinary")
+    sizes = exercise.fixed_sizes[: SMALL_SIZE_CASE + 1][-1]
+    case = make_case(exercise, Property(id="ordinary"), sizes)
+    arguments, inputs = (
+        {name: from_python(value) for name, value in given.items()} for given in (case.arguments, case.inputs)
+    )
+    interface = exercise.interface
+    build = Build(module=1, entry=interface.entry(), arguments=arguments, adapter=adapter_of(interface))
+    return StoredCall(requests=[build, Call(module=1, arguments=inputs)])
+
+
+def list_values(judge: Judge, exercise_id: str, submission: Submission, call: StoredCall) -> list[ListedValue]:
+    """Return the values of a call in the order in which they were made; none if the submission does not answer."""
+    from grader.checks.session import SubjectError
+    from grader.sandbox.probes import claims
+
+    try:
+        rows = judge.repeat(exercise_id, submission, call.requests, claims.list_values)
+    except SubjectError:
+        return []
+    values = []
+    for row in _rows(rows):
+        with suppress(msgspec.ValidationError):
+            values.append(msgspec.convert(dict(zip(ListedValue.__struct_fields__, row, strict=False)), ListedValue))
+    return values
+
+
+def answer_claims(
+    judge: Judge, exercise_id: str, submission: Submission, call: StoredCall, claims: list[ValueClaim]
+) -> list[ClaimAnswer]:
+    """Return the answer to each claim."""
+    from grader.checks.session import SubjectError
+    from grader.sandbox.probes import claims as probe
+
+    sent, failure = [msgspec.to_builtins(claim) for claim in claims], "it was not answered"
+    try:
+        rows = _rows(judge.repeat(exercise_id, submission, call.requests, probe.answer_claims, claims=sent))
+    except SubjectError as error:
+        rows, failure = [], f"the call did not end: {error}"
+    answers = [ClaimAnswer(is_true=None, evidence=failure)] * len(claims)
+    for number, (claim, row) in enumerate(zip(claims, rows, strict=False)):
+        is_true, evidence = [*row, None, None][:2]
+        if isinstance(is_true, bool):
+            is_true = is_true is not claim.is_negated
+        answers[number] = ClaimAnswer(is_true=is_true if isinstance(is_true, bool) else None, evidence=str(evidence))
+    return answers
+
+
+def _rows(value: Any) -> list[list[Any]]:
+    """Return the rows of a reply, which may be any value."""
+    rows = value if isinstance(value, list | tuple) else []
+    return [[*row] for row in rows if isinstance(row, list | tuple)]
+
+
+def moved_line(line: int, before: str, after: str) -> int:
+    """Return the number that a line of a text has in a later version of the text."""
+    old, new = before.splitlines(), after.splitlines()
+    for _, start, end, new_start, new_end in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+        if start < line <= end:
+            return min(new_start + line - start, max(new_end, new_start + 1))
+    return line
+
+
+def source_of(submission: Submission) -> str:
+    """Return the source of a submission; empty if it consists of several cells."""
+    return submission.chunks[0].text if len(submission.chunks) == 1 else ""
+
+
+def store_call(course: Course, exercise_id: str, call: StoredCall) -> None:
+    """Store a call. On a read-only disk, do nothing."""
+    write_cache(_path(course, exercise_id), msgspec.msgpack.encode(call))
+
+
+def load_call(course: Course, exercise_id: str) -> StoredCall | None:
+    """Return the stored call; None if there is none or its file is damaged."""
+    with suppress(OSError, ValueError, msgspec.MsgspecError, RecursionError):
+        return msgspec.msgpack.decode(_path(course, exercise_id).read_bytes(), type=StoredCall)
+    return None
+
+
+def _path(course: Course, exercise_id: str) -> Path:
+    return course.state_folder() / "guide" / f"{exercise_id}.msgpack"

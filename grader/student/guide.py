@@ -1,0 +1,369 @@
+"""A guided hunt: four cards (predict, locate, mend, explain). Nothing is locked, and every question can be skipped.
+
+The kit judges each answer by running code. It names no defect and no line to change, and nothing here changes a score.
+"""
+
+import secrets
+import time
+from collections.abc import Callable, Collection, Sequence
+from typing import Protocol
+
+from msgspec import structs
+
+from grader.errors import UsageError
+from grader.report.check_names import check_name, check_names
+from grader.report.console import Line, judging_note
+from grader.report.findings import sentence
+from grader.report.guide import (
+    Example,
+    answered_lines,
+    card_title,
+    claim_lines,
+    form_lines,
+    happens_lines,
+    plain_lines,
+    question_lines,
+    value_lines,
+)
+from grader.report.phrases import claim_invitation, result_and_points
+from grader.sandbox.protocol import Build, Call
+from grader.spec.exercise import SEALED_TITLE, Defect, Exercise
+from grader.spec.fields import shape_of
+from grader.spec.loading import load_exercise
+from grader.spec.paths import Course
+from grader.student.cards import Card, Question, predictions, which_reason, which_test
+from grader.student.claims import withhold
+from grader.student.evidence import (
+    ListedValue,
+    StoredCall,
+    ValueClaim,
+    answer_claims,
+    find_call,
+    load_call,
+    moved_line,
+    parse_claim,
+    source_of,
+    store_call,
+)
+from grader.student.explanations import explained_exercise, load_explained
+from grader.student.progress import load_progress, remember_verdict, save_progress
+from grader.submission import Submission
+from grader.submission.choice import Choice, is_edited
+from grader.verdict.attribution import DefectStatus
+from grader.verdict.causes import shown_causes
+from grader.verdict.judge import MAX_SEED, Judge, open_judge
+from grader.verdict.verdict import Result, Verdict, awaits_claim, refuse
+
+ENOUGH_EVIDENCE = 2
+MOST_CAUSES = 3
+
+NAMES = {Card.PREDICT: "Predict", Card.LOCATE: "Locate", Card.MEND: "Mend", Card.EXPLAIN: "Explain"}
+AIMS = {
+    Card.PREDICT: "what should happen, and what does?",
+    Card.LOCATE: "where does a value stop being what you expect?",
+    Card.MEND: "change one thing, and grade it",
+    Card.EXPLAIN: "why did it matter, and what would have caught it?",
+}
+
+WHOLE_HUNTS, HALF_HUNTS = 2, 4
+"""In the first hunts of a theme all cards are shown, in the next ones the first two, and then none."""
+
+
+class Talk(Protocol):
+    """How the guide talks to a student."""
+
+    width: int
+
+    def show(self, lines: Sequence[Line]) -> None:
+        """Show lines of text."""
+
+    def ask(self, prompt: str) -> str | None:
+        """Return the answer to a prompt; None for an empty line, and for the end of the input."""
+
+    def read_file(self) -> Choice:
+        """Read the student's file as it is now."""
+
+    def show_verdict(self, verdict: Verdict, exercise: Exercise) -> None:
+        """Show the page of a verdict."""
+
+
+def guide_hunt(course: Course, exercise_id: str, talk: Talk, cards: Collection[Card], *, spawn: bool = False) -> None:
+    """Show the given cards; without any, those that are due. Raise `UsageError` if no check can run on the file.
+
+    A process that has threads must `spawn` its workers.
+    """
+    exercise = load_exercise(course.description(exercise_id))
+    choice = talk.read_file()
+    name, seed = course.shown(choice.path), secrets.randbelow(MAX_SEED)
+    refused = refuse(exercise, choice.read, name, seed)
+    if refused is not None or not isinstance(choice.read, Submission):
+        raise UsageError(f"{name} cannot run yet; python -m grader {exercise_id} says why")
+    with open_judge(course, spawn=spawn, first=exercise_id) as judge:
+        with judging_note(choice.path.name):
+            verdict = judge(exercise_id, choice.read, name, seed)
+        if not verdict.was_checked():
+            raise UsageError(f"{name} cannot run yet; python -m grader {exercise_id} says why")
+        verdict = withhold(course, exercise, verdict)
+        remember_verdict(course, verdict, is_attempt=False)
+        _Hunt(course, exercise, judge, talk, choice.read, verdict, spawn=spawn).run(cards)
+
+
+def due_cards(course: Course, exercise: Exercise, *, is_fixed: bool) -> list[Card]:
+    """Return the cards to show without being asked: fewer with each hunt of a theme that was guided or solved."""
+    hunted = 0
+    for other in course.exercise_ids():
+        if other != exercise.id and load_exercise(course.description(other)).theme == exercise.theme:
+            progress = load_progress(course, other)
+            hunted += bool(progress.guide.started) or progress.is_solved()
+    if is_fixed:
+        return [Card.EXPLAIN] if hunted < WHOLE_HUNTS else []
+    if hunted < WHOLE_HUNTS:
+        return [*Card]
+    return [Card.PREDICT, Card.LOCATE] if hunted < HALF_HUNTS else []
+
+
+class _Hunt:
+    """One session over one exercise."""
+
+    def __init__(
+        self,
+        course: Course,
+        exercise: Exercise,
+        judge: Judge,
+        talk: Talk,
+        submission: Submission,
+        verdict: Verdict,
+        *,
+        spawn: bool,
+    ) -> None:
+        self._course, self._exercise, self._judge, self._talk = course, exercise, judge, talk
+        self._submission, self._verdict, self._spawn = submission, verdict, spawn
+        self._record = load_progress(course, exercise.id).guide
+
+    def run(self, cards: Collection[Card]) -> None:
+        is_fixed = self._verdict.outcome is Result.FIXED
+        shown = sorted(cards) if cards else due_cards(self._course, self._exercise, is_fixed=is_fixed)
+        if not shown:
+            self._show(
+                *plain_lines(f"You know how to hunt. The cards are there if you ask: {self._command('--card 1')}")
+            )
+        if not self._record.started:
+            self._store(started=time.time())
+        steps: dict[Card, Callable[[], None]] = {
+            Card.PREDICT: self._predict,
+            Card.LOCATE: self._locate,
+            Card.MEND: self._mend,
+            Card.EXPLAIN: self._explain,
+        }
+        for card in shown:
+            self._show(*card_title(card, NAMES[card], AIMS[card]))
+            steps[card]()
+
+    def _predict(self) -> None:
+        for prediction in predictions(self._exercise, self._verdict):
+            is_right = self._question(prediction.question)
+            right = prediction.question.options[prediction.question.right]
+            label = "What happens" if prediction.asks_what_happens else "What should happen"
+            self._show(*answered_lines(is_right=is_right, right=right, label=label))
+            self._show(*happens_lines(prediction.happens, prediction.picture, self._talk.width))
+            if is_right is not None:
+                self._store(predictions=_with_first(self._record.predictions, prediction.question.text, is_right))
+
+    def _locate(self) -> None:
+        call, values = find_call(self._judge, self._exercise, self._submission, self._verdict)
+        if call.check or load_call(self._course, self._exercise.id) is None:
+            call = structs.replace(call, source=source_of(self._submission))
+            store_call(self._course, self._exercise.id, call)
+        if not values:
+            self._show(*plain_lines("No value of your file can be followed: it stops before it makes one."))
+            return
+        self._show(*value_lines([structs.astuple(each) for each in values], self._note_on(call)))
+        self._show(*form_lines(_example(self._exercise, call, values)))
+        found = 0
+        text = self._talk.ask("claim> ")
+        while text:
+            text, is_evidence = self._claim(text, call)
+            found += is_evidence
+            if is_evidence and found == ENOUGH_EVIDENCE:
+                self._show(*plain_lines("Two answers that you did not expect: read the code that makes these values."))
+            text = text or self._talk.ask("claim> ")
+
+    def _note_on(self, call: StoredCall) -> str:
+        if not call.check:
+            return "These values exist in an ordinary call of your file, in this order:"
+        name = check_name(call.check, check_names(self._exercise))
+        return f'These values exist in the last call of the check "{name}", which fails, in this order:'
+
+    def _claim(self, text: str, call: StoredCall) -> tuple[str | None, bool]:
+        """Answer a claim. Return the next claim if it was typed already, and whether the answer is evidence."""
+        try:
+            claim = parse_claim(text)
+        except UsageError as error:
+            self._show(*plain_lines(f"  {error}", style="yellow"))
+            return None, False
+        answer = answer_claims(self._judge, self._exercise.id, self._submission, call, [claim])[0]
+        self._show(*claim_lines(is_true=answer.is_true, evidence=answer.evidence))
+        if answer.is_true is None:
+            return None, False
+        self._count_claim(is_true=answer.is_true)
+        verdict = self._talk.ask("  Is that as it should be? y or n, Enter if you don't know: ")
+        if verdict is not None and verdict.lower() not in ("y", "yes", "n", "no"):
+            return verdict, False
+        is_evidence = verdict is not None and verdict.lower().startswith("n")
+        if is_evidence:
+            self._store(evidence={**self._record.evidence, text: answer.is_true})
+        return None, is_evidence
+
+    def _count_claim(self, *, is_true: bool) -> None:
+        record = self._record
+        files = self._course.editable_files(self._exercise.id)
+        is_untouched = not any(is_edited(self._course, file) for file in files if file.is_file())
+        seconds = record.seconds_to_true_claim
+        self._store(
+            claims=record.claims + 1,
+            true_claims=record.true_claims + is_true,
+            true_claims_before_edit=record.true_claims_before_edit + (is_true and is_untouched),
+            seconds_to_true_claim=time.time() - record.started if is_true and seconds is None else seconds,
+        )
+
+    def _mend(self) -> None:
+        """Show what fails, and grade the file again as often as the student wants."""
+        self._show_state()
+        while self._verdict.outcome is not Result.FIXED:
+            if (self._talk.ask("Edit your file, then type g to grade it. Enter goes on: ") or "").lower() != "g":
+                return
+            choice = self._talk.read_file()
+            name = self._course.shown(choice.path)
+            refused = refuse(self._exercise, choice.read, name, 0)
+            if refused is not None or not isinstance(choice.read, Submission):
+                self._show(*plain_lines(f"{name} cannot run: {refused.reason if refused else ''}"))
+                continue
+            with judging_note(choice.path.name):
+                judged = self._judge(self._exercise.id, choice.read, name, secrets.randbelow(MAX_SEED))
+            self._submission, self._verdict = choice.read, withhold(self._course, self._exercise, judged)
+            remember_verdict(self._course, self._verdict)
+            self._talk.show_verdict(self._verdict, self._explained())
+
+    def _show_state(self) -> None:
+        verdict, progress = self._verdict, load_progress(self._course, self._exercise.id)
+        word, _, score = result_and_points(verdict, self._exercise)
+        count, broken = len(progress.attempts), sum(bool(each.broken) for each in progress.attempts)
+        parts = [word, score, f"graded {count} {'time' if count == 1 else 'times'}"]
+        parts += [f"{broken} of them broke something else"] if broken else []
+        self._show(*plain_lines(" · ".join(parts)))
+        for cause in shown_causes(verdict)[:MOST_CAUSES]:
+            self._show(*plain_lines(f"  ✗ {sentence(cause.finding)}"))
+        if awaits_claim(verdict):
+            self._show(*plain_lines(f"Every check passes: {claim_invitation(self._exercise.id)}"))
+
+    def _explain(self) -> None:
+        explained = self._explained()
+        statuses = {each.id: each.status for each in self._verdict.defects}
+        fixed = [each for each in explained.defects if statuses.get(each.id) is DefectStatus.FIXED]
+        call = load_call(self._course, self._exercise.id)
+        if not fixed:
+            self._show(*plain_lines(f"This card comes with the first fix: {self._command('--card 4')}"))
+            return
+        if call is not None:
+            self._answer_evidence_again(call)
+        others = _known_defects(self._course, self._exercise)
+        for defect in fixed:
+            if defect.title == SEALED_TITLE:
+                self._show(*plain_lines("Why it mattered is explained when you hand in."))
+                continue
+            questions = [which_reason(explained, defect, others)]
+            if call is not None and defect.id in call.defects:
+                name = check_name(call.check, check_names(self._exercise))
+                questions.append(which_test(defect, name))
+            for question in questions:
+                if question is not None:
+                    is_right = self._question(question)
+                    self._show(*answered_lines(is_right=is_right, right=question.options[question.right]))
+                    if is_right is not None:
+                        self._store(explanations=_with_first(self._record.explanations, question.text, is_right))
+            self._show(*plain_lines(defect.story(), f"Write a test that catches it: see {TRAP_PAGE}."))
+
+    def _answer_evidence_again(self, call: StoredCall) -> None:
+        """Answer the claims that the student called wrong on the fixed file, and count those that changed."""
+        if not self._record.evidence:
+            return
+        self._show(*plain_lines("What you called wrong, in your file as it is now:"))
+        after = source_of(self._submission)
+        claims = [_moved(parse_claim(text), call.source, after) for text in self._record.evidence]
+        answers = answer_claims(self._judge, self._exercise.id, self._submission, call, claims)
+        contradicted = set(self._record.contradicted)
+        for (text, before), answer in zip(self._record.evidence.items(), answers, strict=True):
+            has_changed = answer.is_true is not None and answer.is_true is not before
+            contradicted |= {text} if has_changed else set()
+            now = "gone" if answer.is_true is None else str(answer.is_true).lower()
+            mark = "✓" if has_changed else "·"
+            self._show(*plain_lines(f"  {mark} {text}: was {str(before).lower()}, is {now}"))
+        self._store(contradicted=sorted(contradicted))
+
+    def _explained(self) -> Exercise:
+        return load_explained(self._course, self._exercise.id, self._submission, self._verdict, spawn=self._spawn)
+
+    def _question(self, question: Question) -> bool | None:
+        """Ask a question; return whether the answer is right, None if it was skipped."""
+        self._show(*question_lines(question.text, question.options))
+        answer = self._talk.ask("number> ")
+        while answer and not (answer.isascii() and answer.isdecimal() and 1 <= int(answer) <= len(question.options)):
+            self._show(*plain_lines(f"  a number from 1 to {len(question.options)}, or Enter to skip", style="yellow"))
+            answer = self._talk.ask("number> ")
+        return int(answer) - 1 == question.right if answer else None
+
+    def _show(self, *lines: Line) -> None:
+        self._talk.show(lines)
+
+    def _store(self, **changes: object) -> None:
+        """Change the record, and store it at once."""
+        self._record = structs.replace(self._record, **changes)
+        progress = load_progress(self._course, self._exercise.id)
+        save_progress(self._course, self._exercise.id, structs.replace(progress, guide=self._record))
+
+    def _command(self, options: str) -> str:
+        return f"python -m grader guide {self._exercise.id} {options}"
+
+
+TRAP_PAGE = '"The trap" in exercises/README.md'
+
+
+def _with_first(answers: dict[str, bool], question: str, is_right: bool) -> dict[str, bool]:
+    """Return the answers with one more, unless the question was answered before."""
+    return {**answers, question: answers.get(question, is_right)}
+
+
+def _moved(claim: ValueClaim, before: str, after: str) -> ValueClaim:
+    """Return a claim with the line to which its line has moved."""
+    is_about_line = bool(claim.line and before and after)
+    return structs.replace(claim, line=moved_line(claim.line, before, after)) if is_about_line else claim
+
+
+def _known_defects(course: Course, exercise: Exercise) -> list[Defect]:
+    """Return the defects of other exercises that this student has fixed, those of the same theme first."""
+    known: list[tuple[bool, Defect]] = []
+    for other in course.exercise_ids():
+        if other == exercise.id or not (fixed := load_progress(course, other).fixed()):
+            continue
+        described = explained_exercise(course, load_exercise(course.description(other)))
+        known += [(described.theme != exercise.theme, each) for each in described.defects if each.id in fixed]
+    return [defect for _, defect in sorted(known, key=lambda each: each[0])]
+
+
+def _example(exercise: Exercise, call: StoredCall, values: Sequence[ListedValue]) -> Example:
+    """Return names for the examples: the first tensors that the file makes in the call, whatever they are."""
+    inputs = [name for name, spec in exercise.interface.inputs.items() if shape_of(spec)]
+    tensors = [each for each in values if each.is_tensor()] or [*values]
+    made = [each for each in tensors if each.line != tensors[0].line] or tensors
+    first, other = made[0], made[1 % len(made)]
+    builds = [request.build if isinstance(request, Call) else request for request in call.requests]
+    parameters = [name for build in builds if isinstance(build, Build) for name in build.parameters or {}]
+    return Example(
+        tensor=first.name,
+        other=other.name,
+        line=other.line,
+        shape=first.described.strip("[]").replace(",", "") or "2 3",
+        index="[0]" if first.is_tensor() else "",
+        input=inputs[0] if inputs else tensors[0].name,
+        parameter=parameters[0] if parameters else "",
+    )

@@ -1,0 +1,116 @@
+"""`guide` from the command line: with answers as options, through a pipe, and on a terminal."""
+
+import os
+import subprocess
+import sys
+
+import msgspec
+import pytest
+
+from grader.student.progress import load_progress
+from tests.support.paths import ROOT
+
+EXERCISE = "exercise_03"
+EXERCISES = sorted(path.name for path in (ROOT / "solutions").glob("exercise_*"))
+WRONG = "attn_scores.masked_fill(self.causal_mask"
+RIGHT = "attn_scores = attn_scores.masked_fill(self.causal_mask"
+
+
+def guide(run_cli, course, *answers, exercise_id=EXERCISE, cards=()):
+    options = [part for card in cards for part in ("--card", card)]
+    given = [part for answer in answers or ("",) for part in ("--answer", answer)]
+    done = run_cli("guide", exercise_id, *options, *given, cwd=course.root)
+    assert (done.returncode, done.stderr) == (0, ""), done.stderr
+    return done.stdout
+
+
+@pytest.mark.slow
+def test_a_prediction_is_compared_with_what_should_happen_and_with_the_file(own_course, run_cli):
+    page = guide(run_cli, own_course, "2", "4", cards=[1])
+    assert "✓ What happens: at batch=1, tokens=3" in page
+    assert "✗ What should happen: at tokens 3 to 5\n  Your file: changing token 1 changed the output at token 0" in page
+    assert "· What should happen: 0 or twice as much" in page  # no third answer
+    assert [*load_progress(own_course, EXERCISE).guide.predictions.values()] == [True, False]
+
+
+def test_a_claim_is_answered_and_counts_after_the_students_own_fix(own_course, run_cli):
+    claim = "attn_scores unchanged 41"
+    answers = [claim, "n", "nothing here", "attn_scores sums_to_one", "x shape 1 3 4", "y"]
+    page = guide(run_cli, own_course, *answers, cards=[2])
+    assert "    38  attn_scores          [1, 3, 3] float32\n" in page
+    assert f"claim> {claim}\n  true: all 9 numbers are equal\n" in page
+    assert '"nothing here" has none of the forms above' in page
+    assert page.count("  true: ") == 2
+    record = load_progress(own_course, EXERCISE).guide
+    assert (record.claims, record.true_claims, record.true_claims_before_edit) == (3, 2, 2)
+    assert record.evidence == {claim: True}
+    assert record.seconds_to_true_claim is not None
+    module, _ = own_course.editable_files(EXERCISE)
+    text = module.read_text(encoding="utf-8")
+    module.write_text(text.replace(WRONG, RIGHT).replace("import torch\n", "import torch\n\n", 1), encoding="utf-8")
+    page = guide(run_cli, own_course, cards=[4])
+    assert f"✓ {claim}: was true, is false" in page
+    assert "masked_fill returns a new tensor and does not change the old one." in page
+    assert load_progress(own_course, EXERCISE).guide.contradicted == [claim]
+
+
+@pytest.mark.slow
+def test_the_file_is_graded_in_the_middle_and_the_fix_is_explained(own_course, run_cli):
+    page = guide(run_cli, own_course, "g", "", cards=[3])
+    assert "Not yet · 0 of 10 points · graded 0 times" in page
+    assert "✗ defect 1 · still there" in page
+    assert len(load_progress(own_course, EXERCISE).attempts) == 1
+    assert "graded 1 time\n" in guide(run_cli, own_course, cards=[3])
+    assert "This card comes with the first fix" in guide(run_cli, own_course, cards=[4])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("exercise_id", EXERCISES)
+def test_every_starter_can_be_guided_without_an_answer(own_course, run_cli, exercise_id):
+    page = guide(run_cli, own_course, exercise_id=exercise_id)
+    assert "1 Predict" in page
+    assert "These values exist in" in page
+    assert "3 Mend" in page
+    assert "nothing is wrong with" not in page.lower()
+    if exercise_id in {"exercise_35", "exercise_36", "exercise_37"}:
+        assert "do you think that nothing is wrong?" in page
+
+
+def test_answers_are_read_from_a_pipe_and_its_end_skips_the_rest(own_course):
+    done = subprocess.run(
+        [sys.executable, "-m", "grader", "guide", EXERCISE, "--card", "1", "--card", "2"],
+        input="2\n\n3\nattn_weights sums_to_one\n",
+        cwd=own_course.root,
+        capture_output=True,
+        text=True,
+        env=os.environ | {"PYTHONPATH": str(ROOT), "COLUMNS": "100"},
+        check=True,
+    )
+    assert "number> 2\n✓ What happens: at batch=1, tokens=3" in done.stdout
+    assert "· What should happen: at tokens 3 to 5" in done.stdout
+    assert "claim> attn_weights sums_to_one\n  true: its rows sum to 1, 1, 1\n" in done.stdout
+
+
+@pytest.mark.slow
+def test_on_a_terminal_the_end_of_file_key_skips_one_question(own_course, terminal, monkeypatch):
+    monkeypatch.setenv("NO_COLOR", "1")
+    page = terminal(own_course, ["guide", EXERCISE, "--card", "1"], "\x04" + "3\n" + "3\n").replace("\r\n", "\n")
+    assert "· What happens: at batch=1, tokens=3" in page
+    assert "✓ What should happen: at tokens 3 to 5" in page
+    assert "✓ What should happen: 0 or twice as much" in page
+
+
+def test_a_file_that_does_not_run_is_refused(own_course, run_cli):
+    module, _ = own_course.editable_files(EXERCISE)
+    module.write_text("class CausalSelfAttention(:\n", encoding="utf-8")
+    done = run_cli("guide", EXERCISE, cwd=own_course.root)
+    assert done.returncode == 2
+    assert "cannot run yet; python -m grader exercise_03 says why" in done.stderr
+
+
+@pytest.mark.slow
+def test_a_damaged_stored_call_is_ignored(own_course, run_cli):
+    folder = own_course.state_folder() / "guide"
+    folder.mkdir(parents=True)
+    (folder / f"{EXERCISE}.msgpack").write_bytes(msgspec.msgpack.encode({"requests": 1}))
+    assert "This card comes with the first fix" in guide(run_cli, own_course, cards=[4])

@@ -1,0 +1,115 @@
+"""The parts of a guided hunt: claims as text, questions, the cards that are due."""
+
+import msgspec
+import pytest
+
+from grader.errors import UsageError
+from grader.report.view import Attempt, GuideRecord, Progress
+from grader.spec.loading import load_exercise
+from grader.student.cards import Card, predictions, which_reason, which_test
+from grader.student.evidence import ValueClaim, moved_line, parse_claim
+from grader.student.guide import due_cards
+from grader.student.progress import save_progress
+from grader.verdict.verdict import Result
+from tests.support.paths import ROOT
+from tests.support.sampling import EXAMPLE
+
+EXERCISES = sorted(path.name for path in (ROOT / "solutions").glob("exercise_*"))
+
+
+@pytest.mark.parametrize(
+    ("text", "claim"),
+    [
+        ("scores unchanged 41", ValueClaim(form="unchanged", value="scores", line=41)),
+        ("  k   equals q ", ValueClaim(form="equals", value="k", other="q")),
+        ("p[0, :, -1] equals 0", ValueClaim(form="equals", value="p", index=(0, None, -1), other=0.0)),
+        ("self.scale equals -0.5", ValueClaim(form="equals", value="self.scale", other=-0.5)),
+        ("x shape 2 3 4", ValueClaim(form="shape", value="x", shape=(2, 3, 4))),
+        ("x shape [2, 3]", ValueClaim(form="shape", value="x", shape=(2, 3))),
+        ("w not sums_to_one", ValueClaim(form="sums_to_one", value="w", is_negated=True)),
+        ("y[0] depends x[1]", ValueClaim(form="depends", value="y", index=(0,), other="x", other_index=(1,))),
+        ("x dtype float64", ValueClaim(form="dtype", value="x", other="float64")),
+        ("W_k.weight no_gradient", ValueClaim(form="no_gradient", value="W_k.weight")),
+    ],
+)
+def test_a_line_is_read_as_a_claim(text, claim):
+    assert parse_claim(text) == claim
+
+
+@pytest.mark.parametrize("text", ["line 41 is wrong", "x", "x shape", "x unchanged", "x[a] finite", "x finite y", "\0"])
+def test_a_line_that_is_no_claim_is_refused(text):
+    with pytest.raises(UsageError, match="has none of the forms above"):
+        parse_claim(text)
+
+
+@pytest.mark.parametrize(
+    ("line", "after", "moved"),
+    [(2, "a\nb\nc", 2), (2, "new\na\nb\nc", 3), (2, "a\nB\nc", 2), (3, "a\nB\nB2\nc", 4), (3, "a\nc", 2)],
+)
+def test_a_line_is_found_again_after_an_edit(line, after, moved):
+    assert moved_line(line, "a\nb\nc", after) == moved
+
+
+def test_fewer_cards_are_due_with_each_hunt_of_a_theme(own_course):
+    exercise = load_exercise(own_course.description("exercise_03"))
+    others = ["exercise_13", "exercise_14", "exercise_15", "exercise_16"]
+    due = [due_cards(own_course, exercise, is_fixed=False)]
+    for number, other in enumerate(others):
+        solved = Attempt(at=1.0, outcome=Result.FIXED, score=1.0, fixed=1, defects=1)
+        progress = Progress(best=solved) if number % 2 else Progress(guide=GuideRecord(started=1.0))
+        save_progress(own_course, other, progress)
+        due.append(due_cards(own_course, exercise, is_fixed=False))
+    first_two = [Card.PREDICT, Card.LOCATE]
+    assert due == [[*Card], [*Card], first_two, first_two, []]
+    save_progress(own_course, "exercise_13", Progress())
+    assert due_cards(own_course, load_exercise(own_course.description("exercise_01")), is_fixed=True) == [Card.EXPLAIN]
+
+
+@pytest.mark.parametrize(
+    "exercise_id", [pytest.param(each, marks=[pytest.mark.slow] * (each != EXAMPLE)) for each in EXERCISES]
+)
+def test_every_starter_has_predictions_that_give_nothing_away(judge_text, course, exercise_id):
+    exercise = load_exercise(course.description(exercise_id))
+    every = frozenset(each.id for each in exercise.defects)
+    verdict = judge_text(exercise_id, judge_text.variant(exercise_id, every))
+    asked = predictions(exercise, verdict)
+    assert asked
+    assert asked[0].asks_what_happens
+    for each in asked:
+        assert len(set(each.question.options)) == len(each.question.options) >= 2
+        assert 0 <= each.question.right < len(each.question.options)
+    shown = " ".join(msgspec.json.encode(asked).decode().split())
+    for defect in exercise.defects:
+        assert " ".join(defect.title.split()) not in shown
+        assert not [fix for _, fix in defect.edits() if " ".join(fix.split()) in shown]
+
+
+def test_a_wrong_reason_belongs_to_another_defect_and_is_not_similar(course):
+    exercises = [load_exercise(course.description(each)) for each in EXERCISES]
+    defects = [defect for exercise in exercises for defect in exercise.defects]
+    asked = 0
+    for exercise in exercises:
+        for defect in exercise.defects:
+            others = [each for each in defects if each not in exercise.defects]
+            question = which_reason(exercise, defect, others)
+            assert question is not None
+            asked += 1
+            right = question.options[question.right]
+            assert right in " ".join(defect.why.split())
+            wrong = [each for each in question.options if each != right]
+            assert len(set(wrong)) == len(wrong) >= 2
+            assert not [each for each in wrong if each in " ".join(defect.why.split())]
+    assert asked == len(defects)
+
+
+def test_without_other_reasons_there_is_no_question_about_them(course):
+    exercise = load_exercise(course.description("exercise_06"))
+    assert which_reason(exercise, exercise.defects[0], []) is None
+
+
+def test_the_test_that_catches_a_defect_is_one_that_failed(course):
+    exercise = load_exercise(course.description("exercise_03"))
+    question = which_test(exercise.defects[0], "future does not leak")
+    assert question is not None
+    assert question.options[question.right] == 'the kit\'s check "future does not leak"'
+    assert "a usual test of the right shapes" in question.options
