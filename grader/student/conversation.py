@@ -2,8 +2,6 @@
 
 from collections.abc import Callable, Sequence
 
-import click
-
 from grader.report.console import Line, has_color, print_report, render_page, width
 from grader.report.terminal import render_terminal
 from grader.spec.exercise import Exercise
@@ -43,18 +41,18 @@ class Conversation:
         """
         if self._has_answers:
             line = self._answers.pop(0) if self._answers else ""
-            click.echo(f"{prompt}{line}")
+            print_report(f"{prompt}{line}\n")
         else:
             line = self._read_line(prompt)
             if self._echoes or not line:
-                click.echo(line.rstrip("\n"))
+                print_report(line.rstrip("\n") + "\n")
         return line.strip() or None
 
     def read_file(self) -> Choice:
         """Read the student's file as it is now."""
         choice = self._read_file()
         if choice.remark and self._remarks:
-            click.echo(choice.remark, err=True)
+            print_report(f"{choice.remark}\n")
         self._remarks = False
         return choice
 
