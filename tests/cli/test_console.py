@@ -14,6 +14,7 @@ import pytest
 from grader.processes.worker_source import CAN_FORK
 from tests.support.hostile import relatives
 from tests.support.paths import ROOT
+from tests.support.sampling import others_slow
 
 pytestmark = pytest.mark.skipif(not CAN_FORK, reason="workers are forked only on Linux")
 
@@ -37,7 +38,7 @@ def test_ctrl_c_shows_nothing_and_leaves_nothing() -> None:
     assert not any(Path(f"/proc/{each}").exists() for each in family)
 
 
-@pytest.mark.parametrize("encoding", ["cp437", "cp1252", "latin-1", "gbk", "utf-8"])
+@pytest.mark.parametrize("encoding", others_slow(["cp1252", "cp437", "latin-1", "gbk", "utf-8"]))
 def test_a_stream_gets_the_characters_that_it_can_encode_and_plainer_ones_for_the_others(encoding):
     environment = {**os.environ, "PYTHONIOENCODING": encoding}
 

@@ -14,7 +14,7 @@ from tests.support.hostile import at_import, in_forward, reference
 from tests.support.judging import AMPLE
 
 SMALL = Limits(seconds=AMPLE.seconds, memory_mb=512)
-TIGHT = Limits(seconds=Seconds(load=1.5, check=0.5, total=2.0))
+TIGHT = Limits(seconds=Seconds(load=1.5, check=0.5, total=20.0))
 LOOP = "while True: pass"
 
 

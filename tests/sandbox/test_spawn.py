@@ -32,13 +32,10 @@ def essence(verdict: Verdict) -> tuple:
     return verdict.outcome, verdict.reason, verdict.score, verdict.defects, verdict.regressions, seen
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("source", "score"),
-    [
-        pytest.param(starter(), 0, marks=pytest.mark.slow),
-        pytest.param(reference(), 10, marks=pytest.mark.slow),
-        (EXIT, 7),
-    ],
+    [(starter(), 0), (reference(), 10), (EXIT, 7)],
     ids=["starter", "reference", "os._exit"],
 )
 def test_a_spawned_worker_gives_the_verdict_of_a_forked_one(course, tmp_path, source: str, score: float) -> None:

@@ -15,7 +15,7 @@ T = TypeVar("T")
 EXAMPLE = "exercise_03"
 """The exercise that most tests use."""
 
-PARTS = (0, 1, 2)
+PARTS = (0, 1, 2, 3, 4, 5)
 """The number of parts into which the cases of an exercise are divided."""
 
 

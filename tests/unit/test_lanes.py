@@ -125,6 +125,7 @@ def test_shares_hold_each_test_once_and_what_shares_a_fixture_or_a_subject_in_on
         assert ("first.py::test_passes" in str(tests)) == ("first.py::test_fails" in str(tests))
 
 
+@pytest.mark.slow
 def test_a_change_adds_the_tests_that_cover_it_after_the_share(lanes, tmp_path):
     def git(*arguments: str) -> None:
         command = ["git", "-c", "user.name=A", "-c", "user.email=a@example.org", *arguments]

@@ -157,7 +157,8 @@ RARELY_SHOWN = {
 """Defects that only properties of their own show, or other arguments than the interface's, and where they are left."""
 
 
-@pytest.mark.parametrize("exercise_id", others_slow(list(RARELY_SHOWN)))
+@pytest.mark.slow
+@pytest.mark.parametrize("exercise_id", RARELY_SHOWN)
 def test_a_defect_is_seen_where_it_is_left_in_one_calling_variant_alone(judge_text: Judge, exercise_id: str) -> None:
     text = with_defect_where(exercise_id, *RARELY_SHOWN[exercise_id])
     verdicts = [judge_text(exercise_id, text, SEED + more) for more in range(6)]
@@ -175,9 +176,8 @@ SHARED_INPUTS = {
 """What holds where one tensor is given for two inputs."""
 
 
-@pytest.mark.parametrize(
-    "exercise_id", others_slow(["exercise_18", "exercise_04", "exercise_07", "exercise_12", "exercise_25"])
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("exercise_id", SHARED_INPUTS)
 def test_what_is_wrong_with_one_tensor_for_two_inputs_is_not_fixed(judge_text: Judge, exercise_id: str) -> None:
     source, _, body = reference_of(exercise_id)
     name = SHARED_INPUTS[exercise_id].partition(" ")[0]
@@ -201,8 +201,8 @@ REFUSED_BUT = (
     ("exercise_id", "defect_id"),
     [
         (EXAMPLE, "long-sequence-unmasked"),
-        ("exercise_05", "long-sequence-unmasked"),
-        ("exercise_07", "mask-layout-unchecked"),
+        pytest.param("exercise_05", "long-sequence-unmasked", marks=pytest.mark.slow),
+        pytest.param("exercise_07", "mask-layout-unchecked", marks=pytest.mark.slow),
     ],
 )
 def test_what_is_to_be_refused_is_refused_in_every_calling_variant(

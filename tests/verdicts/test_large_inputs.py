@@ -78,7 +78,8 @@ def test_what_holds_for_small_inputs_alone_is_not_fixed(judge_text: Judge, exerc
     assert [name for name, each in zip(texts, verdicts, strict=True) if each.outcome is not Result.NOT_FIXED] == []
 
 
-@pytest.mark.parametrize("exercise_id", sampled(EXERCISES))
+@pytest.mark.slow
+@pytest.mark.parametrize("exercise_id", EXERCISES)
 def test_a_sturdy_softmax_and_a_strong_fill_get_everything(judge_text: Judge, exercise_id: str) -> None:
     source = base(exercise_id)
     texts = {name: softmax_by(source, template) for name, template in STURDY.items()}

@@ -6,6 +6,7 @@ from grader.report.findings import sentence
 from grader.spec.paths import Course
 from grader.verdict.verdict import Result
 from tests.support.judging import Judge
+from tests.support.sampling import others_slow
 
 EXERCISE = "exercise_60"
 DESCRIPTION = """\
@@ -58,7 +59,7 @@ FORMS = {
 """What a reference returns, and another right way to return it."""
 
 
-@pytest.fixture(params=FORMS)
+@pytest.fixture(params=others_slow(FORMS))
 def form(request, tmp_path):
     """A judge of an exercise whose reference returns its outputs in a form, and the two right ways."""
     course = Course(root=tmp_path)

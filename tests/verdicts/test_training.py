@@ -76,7 +76,7 @@ SWITCHES = (
 )
 
 
-@pytest.mark.parametrize("switches", in_parts({switch: switch for switch in SWITCHES}, 5))
+@pytest.mark.parametrize("switches", in_parts({switch: switch for switch in SWITCHES}, 10))
 def test_a_right_fix_that_turns_a_switch_of_torch_gets_everything(judge_text: Judge, switches: dict[str, str]) -> None:
     texts = {switch: f"import torch\n{switch}\n{reference()}" for switch in switches}
     assert judge_text.refused("exercise_03", texts) == {}
@@ -102,7 +102,7 @@ DEMONSTRATIONS = {
 """What runs beside a right fix while it is loaded, and needs a part of torch that is not imported yet."""
 
 
-@pytest.mark.parametrize("demonstrations", in_parts(DEMONSTRATIONS))
+@pytest.mark.parametrize("demonstrations", in_parts(DEMONSTRATIONS, 6))
 def test_a_right_fix_that_needs_all_of_torch_gets_everything(judge_text: Judge, demonstrations: dict[str, str]) -> None:
     beside = "{0}\n\nDEVICE = 'me' + 'ta'\n{1}\n"
     texts = {name: beside.format(reference(), lines) for name, lines in demonstrations.items()}

@@ -6,9 +6,10 @@ from grader.spec.loading import load_exercise
 from grader.verdict.attribution import DefectStatus
 from grader.verdict.verdict import Result
 from tests.support.judging import SEED, Judge
+from tests.support.sampling import EXAMPLE, others_slow
 
 
-@pytest.mark.parametrize("exercise_id", ["exercise_02", "exercise_03"])  # both have a defect that is extra
+@pytest.mark.parametrize("exercise_id", others_slow([EXAMPLE, "exercise_02"]))  # both have a defect that is extra
 def test_every_subset_of_defects_is_named_exactly(judge_text: Judge, exercise_id: str) -> None:
     exercise = load_exercise(judge_text.course.description(exercise_id))
     subsets = list(exercise.subsets())
