@@ -37,10 +37,13 @@ FIRST: tuple[dict[str, StrEnum], ...] = (
 """Combinations of more than two values that occur in every check."""
 
 
-LARGE_IN_FLOAT64 = CallingVariant(
-    mode=Mode.TRAINING, gradients=Gradients.NO_GRAD, dtype=Dtype.FLOAT64, scale=Scale.LARGE
-)
-"""A second call with large inputs, in the first check."""
+LARGE_AXES: dict[str, tuple[StrEnum, ...]] = {
+    "layout": (*Layout,),
+    "gradients": (*Gradients,),
+    "mode": (*Mode,),
+    "dtype": (*Dtype,),
+}
+"""The axes of calls with large inputs. Other axes do not vary, because a saturated softmax can hide a stale cache."""
 
 
 class VariedCheck(Struct, frozen=True, kw_only=True):
@@ -62,7 +65,7 @@ def choose_calling_variants(
 ) -> dict[tuple[str, Hashable], tuple[CallingVariant, ...]]:
     """Return the calling variants of each check at each of its places.
 
-    Each check has a call with large inputs, which varies little else: a saturated softmax can hide a stale cache.
+    The calls with large inputs are the rows of a covering array of their own; each check has at least one.
     """
     places = list(dict.fromkeys(place for check in checks for place in check.places))
     axes: dict[str, Sequence[Any]] = {"check": checks, "place": places, **AXES}
@@ -78,12 +81,20 @@ def choose_calling_variants(
         row = {name: axes[name][number] for name, number in zip(names, numbers, strict=True)}
         check, place = row.pop("check"), row.pop("place")
         chosen.setdefault((check.id, place), []).append(CallingVariant(**row))
-    for number, check in enumerate(checks):
+    large = _large_variants()
+    for number in range(max(len(checks), len(large)) if checks else 0):
+        check = checks[number % len(checks)]
         place = check.places[number % len(check.places)]
-        mode, gradients = (AXES[name][number % len(AXES[name])] for name in ("mode", "gradients"))
-        large = CallingVariant(mode=Mode(mode), gradients=Gradients(gradients), scale=Scale.LARGE)
-        chosen.setdefault((check.id, place), []).extend([large] if number else [large, LARGE_IN_FLOAT64])
+        chosen.setdefault((check.id, place), []).append(large[number % len(large)])
     return {where: tuple(sorted(variants, key=_is_in_inference)) for where, variants in chosen.items()}
+
+
+def _large_variants() -> list[CallingVariant]:
+    """Return calling variants with large inputs."""
+    names = list(LARGE_AXES)
+    rows = covering_array([len(values) for values in LARGE_AXES.values()], lambda *_: True)
+    values = [{name: LARGE_AXES[name][number] for name, number in zip(names, row, strict=True)} for row in rows]
+    return [CallingVariant(**dict[str, Any](each), scale=Scale.LARGE) for each in values]
 
 
 def _is_in_inference(variant: CallingVariant) -> bool:

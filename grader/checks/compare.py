@@ -121,6 +121,10 @@ class Failure(AssertionError):  # noqa: N818 - hidden checks raise it like an as
     def __str__(self) -> str:
         return str(self.finding)
 
+    def set_calling_variant(self, variant: CallingVariant) -> None:
+        """Note in the finding in which calling variant the comparison failed."""
+        self.finding = structs.replace(self.finding, calling_variant=variant)
+
     def add(self, *, picture: Picture | None = None, explanation: Explanation | None = None) -> None:
         """Add a picture or an explanation to the finding."""
         self.finding = structs.replace(
@@ -249,6 +253,12 @@ FLOAT32_GRADIENT = Tolerance(relative=1e-3, absolute=5e-5)
 FLOAT64 = Tolerance(relative=1e-9, absolute=1e-10)
 UNCHANGED = Tolerance(relative=0.0, absolute=1e-6)
 WHOLE = Tolerance(relative=0.0, absolute=0.5)  # for integers, which have no rounding error
+FLOAT64_GRADIENT = Tolerance(relative=1e-7, absolute=1e-9, of_largest=1e-10)
+GRADIENT_OF_ANY_SIZE = Tolerance(relative=1e-3, absolute=5e-5, of_largest=1e-5)
+"""For gradients that are sums over many samples or tokens, in float32."""
+GRADIENT_OF_LARGE_INPUTS = Tolerance(relative=1e-5, absolute=1e-6, of_largest=1e-8)
+"""In float64."""
+LARGE_INPUTS_FLOAT64 = Tolerance(relative=0.0, absolute=0.0, of_largest=1e-8)
 LARGE_INPUTS = Tolerance(relative=0.0, absolute=0.0, of_largest=1e-2)
 """Scores in the thousands are rounded to a thousandth, which changes the weights of similar keys as much."""
 
@@ -301,11 +311,16 @@ def require_form(observed: Any, expected: Any, what: Compared | str, parts: Sequ
         require_dtype(observed, expected.dtype, compared)
 
 
-def compare_gradients(observed: Gradients, expected: Gradients) -> None:
-    """Raise `Failure` unless each parameter's gradient is right; if one is missing, the picture shows all."""
+def compare_gradients(
+    observed: Gradients, expected: Gradients, tolerance: Tolerance = FLOAT32_GRADIENT, negligible: float = NEGLIGIBLE
+) -> None:
+    """Raise `Failure` unless each parameter's gradient is right; if one is missing, the picture shows all.
+
+    Gradients below `negligible` are rounding errors of zero.
+    """
     with _picturing_gradients(observed, expected):
         for name, gradient in expected.items():
-            compare_gradient(observed.get(name), gradient, name)
+            compare_gradient(observed.get(name), gradient, name, tolerance, negligible)
 
 
 def require_gradients(observed: Gradients, expected: Gradients, names: Iterable[str]) -> None:
@@ -328,13 +343,25 @@ def _picturing_gradients(observed: Gradients, expected: Gradients) -> Iterator[N
     pictures.record(GRADIENTS, observed, expected)
 
 
-def compare_gradient(observed: torch.Tensor | None, expected: torch.Tensor | None, name: str) -> None:
+def compare_gradient(
+    observed: torch.Tensor | None,
+    expected: torch.Tensor | None,
+    name: str,
+    tolerance: Tolerance = FLOAT32_GRADIENT,
+    negligible: float = NEGLIGIBLE,
+) -> None:
     """Raise `Failure` unless the gradient of `name` is right, or missing where it should be None or zero."""
     with _comparison():
-        _compare_gradient(observed, expected, name)
+        _compare_gradient(observed, expected, name, tolerance, negligible)
 
 
-def _compare_gradient(observed: torch.Tensor | None, expected: torch.Tensor | None, name: str) -> None:
+def _compare_gradient(
+    observed: torch.Tensor | None,
+    expected: torch.Tensor | None,
+    name: str,
+    tolerance: Tolerance,
+    negligible: float,
+) -> None:
     if (
         expected is not None
         and observed is not None
@@ -343,21 +370,21 @@ def _compare_gradient(observed: torch.Tensor | None, expected: torch.Tensor | No
     ):
         return
     compared = Compared(item=f"the gradient of {name}")
-    if expected is None or float(expected.abs().max()) < NEGLIGIBLE:
+    if expected is None or float(expected.abs().max()) < negligible:
         if observed is not None:
             require_finite(observed, compared)
-        if observed is not None and float(observed.abs().max()) > 100 * NEGLIGIBLE:
+        if observed is not None and float(observed.abs().max()) > 100 * negligible:
             raise Failure(
                 FailureKind.GRADIENT,
                 compared=compared,
                 expected="none",
                 observed=f"one of up to {number(float(observed.abs().max()))}",
-                deviation=_deviation(observed, torch.zeros_like(observed), FLOAT32_GRADIENT),
+                deviation=_deviation(observed, torch.zeros_like(observed), tolerance),
                 comparison=Comparison(
                     relation=Relation.CLOSE,
                     observed=observed,
                     expected=torch.zeros_like(observed),
-                    absolute=100 * NEGLIGIBLE,
+                    absolute=100 * negligible,
                 ),
             )
         return
@@ -365,7 +392,7 @@ def _compare_gradient(observed: torch.Tensor | None, expected: torch.Tensor | No
     assert observed is not None
     require_shape(observed, list(expected.shape), compared)
     require_finite(observed, compared)
-    require_close(observed, expected, compared, FLOAT32_GRADIENT, FailureKind.GRADIENT)
+    require_close(observed, expected, compared, tolerance, FailureKind.GRADIENT)
 
 
 def _require_gradient(observed: torch.Tensor | None, name: str) -> None:

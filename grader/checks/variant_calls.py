@@ -3,22 +3,43 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import torch
 from msgspec import structs
 
+from grader.checks import outcome
 from grader.checks.case import Case
-from grader.checks.compare import FLOAT32, LARGE_INPUTS, Compared, Failure, Tolerance, compare
+from grader.checks.compare import (
+    FLOAT32,
+    FLOAT64,
+    FLOAT64_GRADIENT,
+    GRADIENT_OF_ANY_SIZE,
+    GRADIENT_OF_LARGE_INPUTS,
+    LARGE_INPUTS,
+    LARGE_INPUTS_FLOAT64,
+    Compared,
+    Failure,
+    Tolerance,
+    compare,
+    compare_gradients,
+)
 from grader.checks.outcome import LARGE_SCALE, CallingVariant, Dtype, FailureKind, Layout, Mode, Scale
+from grader.checks.pictures import NEGLIGIBLE, Gradients
 from grader.checks.proxies import ModuleProxy
 from grader.checks.session import SubjectRaisedError, unexpected_reply
 from grader.sandbox.probes import calling_variants as probe
 from grader.spec.exercise import Exercise
 
+NEGLIGIBLE_OF_ANY_SIZE = 10 * NEGLIGIBLE
+"""Below this, a gradient that is a sum over many samples or tokens is a rounding error of zero, in float32."""
+
 Calls = Sequence[tuple[CallingVariant, int]]
 """Calling variants, each with an index into `Case.inputs_in_variants`: the inputs of that call."""
 
 
-def call_in_calling_variants(calls: Calls, case: Case, method: str, module: ModuleProxy) -> Iterator[Any]:
-    """Yield the value that the module returns in each calling variant.
+def call_in_calling_variants(
+    calls: Calls, case: Case, method: str, module: ModuleProxy, *, differentiated: bool = False
+) -> Iterator[Any]:
+    """Yield the value that the module returns in each calling variant; if `differentiated`, with its gradients.
 
     Raise `SubjectRaisedError` when the module raises in the next variant.
     """
@@ -33,6 +54,7 @@ def call_in_calling_variants(calls: Calls, case: Case, method: str, module: Modu
             sample_axes=case.samples_axes,
             shared=case.shared,
             scales=dict.fromkeys(case.scaled, LARGE_SCALE),
+            differentiated=differentiated,
         )
         if not (isinstance(values, list) and 0 < len(values) <= len(asked)):
             raise unexpected_reply()
@@ -46,10 +68,13 @@ def compare_in_calling_variants(
     ours: ModuleProxy,
     theirs: ModuleProxy,
     exercise: Exercise,
-    in_float64: Tolerance = FLOAT32,
     axes: tuple[tuple[str, ...], ...] = (),
+    gradients: bool = False,
 ) -> None:
     """Raise `Failure` if the module differs from the reference in one of the case's calling variants.
+
+    With `gradients`, they are compared wherever they are recorded, unless the module keeps statistics: those can make a
+    gradient a difference of nearly equal numbers.
 
     Training mode is used only if the reference returns the same values in both modes. If it does not, it may keep
     statistics, so it is called in the same variants as the submission. Otherwise it returns the same values with any
@@ -60,31 +85,66 @@ def compare_in_calling_variants(
         ours.training = theirs.training = False
         their_calls = [(_of_the_same_values(variant), number) for variant, number in calls]
         asked = [*dict.fromkeys(their_calls)]
-        answers = dict(zip(asked, call_in_calling_variants(asked, case, method, theirs), strict=True))
+        their_values = call_in_calling_variants(asked, case, method, theirs, differentiated=gradients)
+        answers = dict(zip(asked, their_values, strict=True))
         expected = [answers[call] for call in their_calls]
     else:
+        gradients = False
         calls = [(_for_statistics(variant), number) for variant, number in calls]
         expected = [*call_in_calling_variants(calls, case, method, theirs)]
-    observed = call_in_calling_variants(calls, case, method, ours)
-    for (variant, _), right in zip(calls, expected, strict=True):
+    observed = call_in_calling_variants(calls, case, method, ours, differentiated=gradients)
+    for (variant, _), answer in zip(calls, expected, strict=True):
         try:
             value = next(observed)
         except SubjectRaisedError as error:
             raise Failure(
                 FailureKind.CALLING_VARIANT, calling_variant=variant, expected="an output", observed=str(error)
             ) from None
-        usual = in_float64 if variant.dtype is Dtype.FLOAT64 else FLOAT32
-        tolerance = LARGE_INPUTS if variant.scale is Scale.LARGE else usual
+        compared = Compared(action=method or exercise.interface.called(), calling_variant=variant, axes=axes)
+        returned, observed_gradients = _with_gradients(value) if gradients else (value, None)
+        right, expected_gradients = _with_gradients(answer) if gradients else (answer, None)
+        tolerances = _gradient_tolerances(variant, exercise)
         try:
-            compare(
-                value,
-                right,
-                Compared(action=method or exercise.interface.called(), calling_variant=variant, axes=axes),
-                tolerance,
-            )
+            compare(returned, right, compared, _tolerance(variant, exercise))
+            if expected_gradients is not None and tolerances is not None:
+                if observed_gradients is None:
+                    raise unexpected_reply()
+                compare_gradients(observed_gradients, expected_gradients, *tolerances)
         except Failure as failure:
-            failure.returned = value
+            failure.set_calling_variant(variant)
+            failure.returned = returned
             raise
+
+
+def _with_gradients(reply: Any) -> tuple[Any, Gradients | None]:
+    """Return the value and the gradients in a reply; None if the variant records none."""
+    match reply:
+        case (value, None):
+            return value, None
+        case (value, dict() as gradients) if all(isinstance(each, torch.Tensor | None) for each in gradients.values()):
+            return value, gradients
+    raise unexpected_reply()
+
+
+def _tolerance(variant: CallingVariant, exercise: Exercise) -> Tolerance:
+    """Return the tolerance of values: that of float64 if the exercise requires its precision."""
+    is_precise = variant.dtype is Dtype.FLOAT64 and exercise.is_precise
+    if variant.scale is Scale.LARGE:
+        return LARGE_INPUTS_FLOAT64 if is_precise else LARGE_INPUTS
+    return FLOAT64 if is_precise else FLOAT32
+
+
+def _gradient_tolerances(variant: CallingVariant, exercise: Exercise) -> tuple[Tolerance, float] | None:
+    """Return the tolerance of gradients, and the size below which a gradient is zero; None to compare none.
+
+    In float32 the gradients of large inputs are mostly rounding errors.
+    """
+    if variant.gradients is not outcome.Gradients.RECORDED:
+        return None
+    is_precise = variant.dtype is Dtype.FLOAT64 and exercise.is_precise
+    if variant.scale is Scale.LARGE:
+        return (GRADIENT_OF_LARGE_INPUTS, NEGLIGIBLE) if is_precise else None
+    return (FLOAT64_GRADIENT, NEGLIGIBLE) if is_precise else (GRADIENT_OF_ANY_SIZE, NEGLIGIBLE_OF_ANY_SIZE)
 
 
 def _for_statistics(variant: CallingVariant) -> CallingVariant:

@@ -87,6 +87,11 @@ def _weak(value):
         return value - 0.1 * (value - value.detach())
     return type(value)(map(_weak, value))
 
+def _coarse(value):
+    if isinstance(value, _torch.Tensor):
+        return value.float().to(value.dtype)
+    return type(value)(map(_coarse, value))
+
 def _spoiled(*given, **named):
     tensors = [each for each in (*given, *named.values()) if isinstance(each, _torch.Tensor)]
     x, module = tensors[0], given[0] if {is_method} else _state
@@ -109,12 +114,24 @@ OFF_WHERE = {
     "at large sizes": "max(x.shape) > 50",
     "where inputs are large": "float(x.detach().abs().max()) > 20",
 }
+WEAK_WHERE = {
+    "with a weak gradient where memory is not contiguous": "not x.is_contiguous()",
+    "with a weak gradient in float64": "x.dtype is _torch.float64",
+    "with a weak gradient at later calls": "module.calls > 2",
+    "with a weak gradient where inputs need none": "not x.requires_grad",
+}
+COARSE_WHERE = {
+    "in float32 where memory is not contiguous": "not x.is_contiguous()",
+    "in float32 where inputs are large": "float(x.detach().abs().max()) > 20",
+}
 OFF_ALWAYS = {
     "with a weak gradient": "_weak(value)",
     "setting torch's seed": "[value, _torch.manual_seed(0)][0]",
     "setting torch's default dtype": "[value, _torch.set_default_dtype(_torch.float64)][0]",
     "as the only one of a tuple": "(value,) if isinstance(value, _torch.Tensor) else value[:1]",
 }
+WITH_STATISTICS = {"exercise_27"}
+"""Gradients of modules that keep statistics are not compared in calling variants."""
 
 
 def wrong_in_calling_variants(course: Course, exercise_id: str) -> Iterator[Generated]:
@@ -125,6 +142,10 @@ def wrong_in_calling_variants(course: Course, exercise_id: str) -> Iterator[Gene
     faults = {name: f"_spoil(value) if {condition} else value" for name, condition in OFF_WHERE.items()} | OFF_ALWAYS
     if not any(getattr(check, "gradients", False) for check in exercise.checks):
         del faults["with a weak gradient"]
+    elif exercise_id not in WITH_STATISTICS:
+        faults |= {name: f"_weak(value) if {condition} else value" for name, condition in WEAK_WHERE.items()}
+    if exercise.is_precise:
+        faults |= {name: f"_coarse(value) if {condition} else value" for name, condition in COARSE_WHERE.items()}
     if exercise.interface.keyword_only:
         del faults["by position"]
     reference = course.reference(exercise_id).read_text(encoding="utf-8")

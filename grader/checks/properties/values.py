@@ -78,7 +78,9 @@ def try_matches_reference(check: MatchesReference, context: Context, case: Case)
             raise
     if case.calling_variants and context.are_calling_variants_tried():
         axes = axes_of_outputs(context.exercise, check)
-        compare_in_calling_variants(case, check.method, ours, theirs, context.exercise, axes=axes)
+        compare_in_calling_variants(
+            case, check.method, ours, theirs, context.exercise, axes=axes, gradients=check.gradients
+        )
 
 
 def _unmasked(check: MatchesReference, context: Context, theirs: ModuleProxy, case: Case) -> Any:
@@ -179,7 +181,7 @@ def try_keeps_dtype(check: KeepsDtype, context: Context, case: Case) -> None:
     if check.in_float64() and check.loudness == 1 and context.exercise.interface.kind.has_calling_variants:
         ours, theirs = context.pair(check, case)
         converted = structs.replace(case, calling_variants=IN_FLOAT64, inputs_in_variants=(case.inputs, case.inputs))
-        compare_in_calling_variants(converted, check.method, ours, theirs, context.exercise, tolerance)
+        compare_in_calling_variants(converted, check.method, ours, theirs, context.exercise)
 
 
 @runs(KeepsParameters)

@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from grader.sandbox.protocol import MAX_ITEMS
 from grader.sandbox.subject import Subject
 from grader.sandbox.values import MAX_TENSOR_BYTES, flatten, map_tensors
 
@@ -27,17 +28,19 @@ def call_in_variants(
     sample_axes: dict[str, int],
     shared: dict[str, str],
     scales: dict[str, float],
+    differentiated: bool = False,
 ) -> list[Any]:
     """Return the value of the method `called`, or of the module, in each calling variant.
 
-    There are fewer values if a later variant raises, or if the reply is full.
+    There are fewer values if a later variant raises, or if the reply is full. If `differentiated`, each value is paired
+    with its gradients; with None in variants whose gradients are not compared.
 
     Some variants are called with the inputs in `others`. Three arguments map an input's name: `sample_axes` to the axis
     of its samples, `shared` to the input that replaces it in calls with a shared tensor, and `scales` to its factor in
     calls with large inputs.
     """
     values: list[Any] = []
-    size, doubled = 0, None
+    size, count, doubled = 0, 0, None
     for words in variants:
         given = dict(others if "others" in words else inputs)
         given |= {name: given[name] * scale for name, scale in scales.items() if "loud" in words}
@@ -49,14 +52,19 @@ def call_in_variants(
             module = doubled if doubled and _takes_doubled(words) else _module_for(subject, words)
             doubled = module if _takes_doubled(words) else doubled
             given = {name: laid_out[id(each)] for name, each in given.items()}
-            value = _call_in_variant(subject.module, module, given, words, called)
+            value, gradients = _call_in_variant(
+                subject.module, module, given, words, called, is_differentiated=differentiated and _is_smooth(words)
+            )
         except BaseException:
             if not values:
                 raise
             return values  # the examiner requests the remaining variants, and the first of them raises
-        values.append(map_tensors(value, torch.clone))  # the next call may write to it
-        size += sum(tensor.numel() * tensor.element_size() for tensor in flatten(values[-1]))
-        if size > MAX_TENSOR_BYTES // 2:
+        value = map_tensors(value, torch.clone)  # the next call may write to it
+        values.append((value, gradients) if differentiated else value)
+        tensors = flatten([value, gradients or {}])
+        size += sum(tensor.numel() * tensor.element_size() for tensor in tensors)
+        count += len(tensors) + len(gradients or {})
+        if size > MAX_TENSOR_BYTES // 2 or count > MAX_ITEMS // 2:
             break
     return values
 
@@ -79,21 +87,56 @@ def is_same_in_training(subject: Subject, inputs: dict[str, Any], *, called: str
     return all(torch.equal(one, other) for one, other in (*zip(*values, strict=True), *own))
 
 
+def cotangents_for(value: Any) -> list[torch.Tensor]:
+    """Return the factors of each floating-point output in the loss, the same for the subject and the reference."""
+    outputs = [tensor for tensor in flatten(value) if tensor.is_floating_point()]
+    return [torch.arange(1, each.numel() + 1, dtype=each.dtype).square().cos().view(each.shape) for each in outputs]
+
+
+def _is_smooth(words: list[str]) -> bool:
+    """Return whether a variant records gradients that can be compared; in float32, large inputs leave only noise."""
+    return {"no_grad", "inference_mode"}.isdisjoint(words) and ("loud" not in words or "double" in words)
+
+
 def _call_in_variant(
-    given: torch.nn.Module, module: torch.nn.Module, inputs: dict[str, Any], words: list[str], method: str
-) -> Any:
-    """Return the method's value in one calling variant; `module` is the given module, or was made from it."""
+    given: torch.nn.Module,
+    module: torch.nn.Module,
+    inputs: dict[str, Any],
+    words: list[str],
+    method: str,
+    *,
+    is_differentiated: bool,
+) -> tuple[Any, dict[str, torch.Tensor | None] | None]:
+    """Return the method's value in one calling variant and, if it is differentiated, its gradients.
+
+    `module` is the given module, or was made from it. The inputs get gradients too, unless they are the other inputs.
+    """
     mode_before = module.training
+    if is_differentiated and "others" not in words:
+        leaves = {id(each): _as_leaf(each) for each in inputs.values()}
+        inputs = {name: leaves[id(each)] for name, each in inputs.items()}
     try:
         _switch(module, training="training" in words or mode_before)
-        return _called(given, module, inputs, words, method)
+        return _called(given, module, inputs, words, method, is_differentiated=is_differentiated)
     finally:
         _switch(module, training=mode_before)
 
 
+def _as_leaf(value: Any) -> Any:
+    """Return a floating-point tensor that gets a gradient and shares the given one's memory; other values as is."""
+    is_floating = isinstance(value, torch.Tensor) and value.is_floating_point()
+    return value.detach().requires_grad_() if is_floating else value
+
+
 def _called(
-    given: torch.nn.Module, module: torch.nn.Module, inputs: dict[str, Any], words: list[str], method: str
-) -> Any:
+    given: torch.nn.Module,
+    module: torch.nn.Module,
+    inputs: dict[str, Any],
+    words: list[str],
+    method: str,
+    *,
+    is_differentiated: bool,
+) -> tuple[Any, dict[str, torch.Tensor | None] | None]:
     module = _with_history(module, words, method, inputs)
     function = getattr(module, method) if method else module
     by_position = list(inputs) if "positional" in words else []
@@ -110,9 +153,23 @@ def _called(
     own = [*given.parameters()] if is_other else []  # a module made from it must work without it
     with _overwritten(own, list(map(torch.zeros_like, own))):
         value = call()
+        gradients = _gradients(value, module, inputs) if is_differentiated else None
     if module.training != mode:
         raise RuntimeError(f"the call changed the module's training from {mode} to {module.training}")
-    return value
+    return value, gradients
+
+
+def _gradients(value: Any, module: torch.nn.Module, inputs: dict[str, Any]) -> dict[str, torch.Tensor | None]:
+    """Return the gradients of the parameters and inputs; None where nothing flows back."""
+    tensors = {f"the input {name}": each for name, each in inputs.items() if isinstance(each, torch.Tensor)}
+    leaves = {name: each for name, each in {**dict(module.named_parameters()), **tensors}.items() if each.requires_grad}
+    outputs = [tensor for tensor in flatten(value) if tensor.is_floating_point()]
+    pairs = zip(outputs, cotangents_for(value), strict=True)
+    terms = [(output * cotangent).sum() for output, cotangent in pairs if output.requires_grad]
+    if not terms or not leaves:
+        return dict.fromkeys(leaves)
+    loss = sum(terms[1:], start=terms[0])
+    return dict(zip(leaves, torch.autograd.grad(loss, [*leaves.values()], allow_unused=True), strict=True))
 
 
 def _takes_doubled(words: list[str]) -> bool:

@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 
-from grader.checks.calling_variants import AXES
+from grader.checks.calling_variants import AXES, LARGE_AXES
 from grader.checks.covering import covering_array
 from grader.checks.outcome import CallingVariant, Dtype, History, Scale, Sharing
 from grader.checks.size_cases import size_cases_of
@@ -63,6 +63,11 @@ def wanted(axes: dict[str, list[object]]) -> Met:
     }
 
 
+def wanted_of_large() -> Met:
+    """The pairs that must meet in calls with large inputs."""
+    return wanted({name: [*values] for name, values in LARGE_AXES.items()})
+
+
 @pytest.mark.parametrize("exercise_id", ["exercise_01", "exercise_07", "exercise_12", "exercise_22", "exercise_30"])
 def test_a_run_of_an_exercise_makes_every_pair_meet_whatever_its_seed(course: Course, exercise_id: str) -> None:
     exercise = load_exercise(course.description(exercise_id))
@@ -72,6 +77,7 @@ def test_a_run_of_an_exercise_makes_every_pair_meet_whatever_its_seed(course: Co
 def met_in_a_run(exercise: Exercise, seed: int) -> Met:
     """The pairs that meet in a run; asserts that these are all that can."""
     of_all: Met = set()
+    large: list[CallingVariant] = []
     axes: dict[str, list[object]] = {name: [*values] for name, values in AXES.items()}
     if exercise.interface.keyword_only:
         axes["arguments"] = axes["arguments"][:1]
@@ -83,10 +89,16 @@ def met_in_a_run(exercise: Exercise, seed: int) -> Met:
             usual = [each for each in case.calling_variants if each.scale is Scale.USUAL]
             of_check |= met(usual, case.name.partition("/")[2].partition("/")[2])
         if variants:
-            assert sum(each.scale is Scale.LARGE for each in variants) == (1 if of_all else 2)
+            large += [each for each in variants if each.scale is Scale.LARGE]
+            assert large
             for axis in ("history", "gradients", "mode", "dtype", "layout"):
                 assert {getattr(each, axis) for each in variants} == {*AXES[axis]}, (check.id, axis)
         of_all |= of_check
+    assert wanted_of_large() == {
+        pair
+        for each in large
+        for pair in itertools.combinations(((axis, getattr(each, axis)) for axis in LARGE_AXES), 2)
+    }
     places = {value for pair in of_all for name, value in pair if name == "place"}
     shared = any((("sharing", Sharing.SHARED)) in pair for pair in of_all)
     if not shared:
