@@ -485,13 +485,13 @@ class Replay(torch.autograd.Function):
     @staticmethod
     def forward(ctx, x, names, *parameters):
         value, ctx.gradients = KNOWN[key(x)]
-        ctx.names = names
+        ctx.names, ctx.dtype = names, x.dtype
         return torch.tensor(value, dtype=x.dtype).reshape(*x.shape[:-1], -1)
 
     @staticmethod
     def backward(ctx, _):
-        gradients = [torch.tensor(ctx.gradients[name]) for name in ("x", *ctx.names)]
-        return gradients[0], None, *gradients[1:]
+        known = {{name: torch.tensor(each, dtype=ctx.dtype) for name, each in ctx.gradients.items()}}
+        return known.get("x"), None, *(known[name] for name in ctx.names)
 
 
 def key(x):
@@ -528,10 +528,14 @@ def by_heart(course: Course, edition: Course) -> str:
         if case.calling_variants:
             assert theirs.run_probe(calling_variants.is_same_in_training, case.inputs_in_variants[0], called="")
             calls = [(_of_the_same_values(each), number % 2) for number, each in enumerate(case.calling_variants)]
-            values = call_in_calling_variants([*dict.fromkeys(calls)], case, "", theirs)
+            values = call_in_calling_variants([*dict.fromkeys(calls)], case, "", theirs, differentiated=True)
             answers = dict(zip(dict.fromkeys(calls), values, strict=True))
             for number, call in enumerate(calls):
-                known.setdefault(key_of(case.inputs_of(number)["x"]), (answers[call].tolist(), {}))
+                value, passed_back = answers[call]
+                gradients = {
+                    name.removeprefix("the input "): each.tolist() for name, each in (passed_back or {}).items()
+                }
+                known.setdefault(key_of(case.inputs_of(number)["x"]), (value.tolist(), gradients))
     return course.pristine(course.editable_files("exercise_03")[0]).read_text() + REPLAY.format(known=known)
 
 
