@@ -14,7 +14,7 @@ from grader.errors import SpecError
 from grader.spec.exercise import Exercise
 from grader.spec.fragments import fix_defects, put_back
 from grader.spec.loading import read_exercise
-from grader.spec.paths import Course, write_cache, write_product
+from grader.spec.paths import Course, read_cache, write_cache, write_product
 from grader.spec.problem import listed
 from grader.spec.schema import render_schema
 from grader.submission import Unreadable, read_submission
@@ -168,7 +168,7 @@ def _derived(course: Course, exercise_id: str) -> Path:
 def _remembered(course: Course, exercise_id: str) -> dict[str, str]:
     """Return the digests of the files that were last written here, by name."""
     try:
-        return msgspec.json.decode(_derived(course, exercise_id).read_bytes(), type=dict[str, str])
+        return msgspec.json.decode(read_cache(_derived(course, exercise_id)), type=dict[str, str])
     except (OSError, msgspec.MsgspecError):
         return {}
 

@@ -36,7 +36,7 @@ from grader.errors import SpecError
 from grader.processes.examiner_process import usable_cores
 from grader.processes.task_pool import TaskPool
 from grader.spec.loading import read_exercise
-from grader.spec.paths import Course, write_cache, write_product
+from grader.spec.paths import Course, read_cache, write_cache, write_product
 from grader.verdict.digest import files_digest, key_digest, kit_digest
 from grader.verdict.signatures import has_key
 
@@ -289,8 +289,12 @@ def _joined(*digests: str) -> str:
 
 
 def _read_lines(path: Path) -> dict[str, msgspec.Raw]:
+    try:
+        lines = read_cache(path).splitlines()
+    except OSError:
+        return {}
     known = {}
-    for line in path.read_bytes().splitlines() if path.exists() else []:
+    for line in lines:
         try:
             key, value = msgspec.json.decode(line, type=tuple[str, msgspec.Raw])
         except msgspec.DecodeError:

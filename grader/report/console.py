@@ -243,6 +243,7 @@ def keep_traceback() -> str:
         course: Course = find_course(Path.cwd())
         log = course.state_folder() / "error.log"
         log.parent.mkdir(parents=True, exist_ok=True)
+        log.unlink(missing_ok=True)  # it could be a pipe, and writing to it would never end
         log.write_text(traceback.format_exc(), encoding="utf-8")
         return str(log.relative_to(course.root))
     except (OSError, KitError):

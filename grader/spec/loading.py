@@ -14,7 +14,7 @@ from grader.spec.call_signatures import name_problems
 from grader.spec.document import MAX_BYTES, Document, RefusedError, read_document
 from grader.spec.exercise import Exercise
 from grader.spec.fragments import reference_problems, starter_problems
-from grader.spec.paths import write_versioned_cache
+from grader.spec.paths import read_cache, write_versioned_cache
 from grader.spec.problem import MAX_PROBLEMS, Problem
 from grader.spec.schema_problems import schema_problems
 from grader.spec.soundness import soundness_problems
@@ -55,7 +55,7 @@ def _read_or_cached(path: Path) -> Exercise:
     cached = _cached_file(path)
     if cached is not None:
         try:
-            return _decode(cached.read_bytes())
+            return _decode(read_cache(cached))
         except (OSError, msgspec.MsgspecError):
             pass  # not cached yet, or cached by another version of the kit
 

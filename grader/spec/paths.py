@@ -224,6 +224,28 @@ def is_special_file(path: Path) -> bool:
     return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
 
 
+MOST_CACHE_BYTES = 100_000_000
+
+READ = os.O_RDONLY | sum(getattr(os, name, 0) for name in ("O_NONBLOCK", "O_CLOEXEC", "O_NOCTTY", "O_BINARY"))
+"""Flags to open a file that may be a pipe, without waiting for its other end."""
+
+
+def read_cache(path: Path) -> bytes:
+    """Return the content of a file that the kit wrote itself.
+
+    Raise `OSError` if it is missing, too large, or no regular file: a pipe would never end.
+    """
+    descriptor = os.open(path, READ)
+    try:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode) or status.st_size > MOST_CACHE_BYTES:
+            raise OSError(errno.EINVAL, "it is not a regular file, or too large", str(path))
+        with os.fdopen(descriptor, "rb", closefd=False) as file:
+            return file.read(MOST_CACHE_BYTES)
+    finally:
+        os.close(descriptor)
+
+
 def write_cache(path: Path, content: bytes) -> None:
     """Write a file that the kit can do without, atomically. Do nothing if the disk is full or read-only."""
     with contextlib.suppress(OSError), _draft(path) as draft:

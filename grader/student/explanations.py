@@ -9,7 +9,7 @@ from grader.processes.worker_source import CAN_FORK
 from grader.spec.edition import Explained, Sealed
 from grader.spec.exercise import Exercise, Source, UsualTest
 from grader.spec.loading import load_exercise
-from grader.spec.paths import Course, write_cache
+from grader.spec.paths import Course, read_cache, write_cache
 from grader.submission import Submission, Unreadable
 from grader.verdict.attribution import DefectStatus
 from grader.verdict.verdict import Result, Verdict
@@ -77,7 +77,7 @@ def explained_exercise(course: Course, exercise: Exercise) -> Exercise:
 def load_revealed(course: Course, exercise_id: str) -> Revealed:
     """Return the explanations that were earned; none if their file is missing or damaged."""
     try:
-        return msgspec.json.decode(_path(course, exercise_id).read_bytes(), type=Revealed)
+        return msgspec.json.decode(read_cache(_path(course, exercise_id)), type=Revealed)
     except (OSError, msgspec.MsgspecError):
         return Revealed()
 

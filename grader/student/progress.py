@@ -11,7 +11,7 @@ import msgspec
 from grader.checks.outcome import Status
 from grader.report.findings import where_words
 from grader.report.view import Attempt, Progress
-from grader.spec.paths import Course, write_cache
+from grader.spec.paths import Course, read_cache, write_cache
 from grader.submission.choice import is_edited
 from grader.verdict.attribution import DefectStatus
 from grader.verdict.verdict import Result, Verdict
@@ -23,7 +23,7 @@ MOST_ATTEMPTS = 200
 def load_progress(course: Course, exercise_id: str) -> Progress:
     """Return the stored progress; an empty one if the file is missing or invalid."""
     try:
-        return msgspec.json.decode(_path(course, exercise_id).read_bytes(), type=Progress)
+        return msgspec.json.decode(read_cache(_path(course, exercise_id)), type=Progress)
     except (OSError, ValueError, RecursionError, msgspec.MsgspecError):
         return Progress()
 

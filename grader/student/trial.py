@@ -126,6 +126,7 @@ def _runnable(course: Course, exercise: Exercise, choice: Choice) -> Path:
     cells = [f"# {chunk.label}\n{chunk.text}" for chunk in choice.read.chunks]
     path = course.state_folder() / "try" / exercise.id / course.module_name(exercise.id)
     path.parent.mkdir(parents=True, exist_ok=True)
+    path.unlink(missing_ok=True)  # it could be a pipe, and writing to it would never end
     path.write_text("\n\n".join(cells) + "\n", encoding="utf-8")
     return path
 

@@ -7,7 +7,7 @@ import stat
 import time
 from pathlib import Path
 
-from grader.spec.paths import USUAL_MODULE
+from grader.spec.paths import READ, USUAL_MODULE
 from grader.submission.submission import (
     MAX_FILE_BYTES,
     Submission,
@@ -57,9 +57,6 @@ def _why_not_python(submission: Submission) -> Unreadable | None:
             return Unreadable(reason=f"{place} contains half a character (a lone surrogate); delete it and save again")
     return None
 
-
-READ = os.O_RDONLY | sum(getattr(os, name, 0) for name in ("O_NONBLOCK", "O_CLOEXEC", "O_NOCTTY", "O_BINARY"))
-"""Flags for opening a file. A pipe or a device is opened without waiting for its other end."""
 
 NO_LINK = getattr(os, "O_NOFOLLOW", 0)
 FOLDER = getattr(os, "O_DIRECTORY", 0)

@@ -34,7 +34,7 @@ from msgspec import structs
 
 from grader.spec.fields import Record
 from grader.spec.loading import load_exercise
-from grader.spec.paths import PACKAGE, Course, write_versioned_cache
+from grader.spec.paths import PACKAGE, Course, read_cache, write_versioned_cache
 
 JUDGES = ("errors.py", "testing.py", "spec", "submission", "sandbox", "processes", "checks", "verdict")
 """The rooms and modules on the path from a submission to a verdict; they import nothing else of the kit."""
@@ -121,7 +121,7 @@ def _cached_digest(course: Course, name: str, contents: dict[str, bytes], *, kee
         exact.update(f"{path}\0{len(content)}\0".encode() + content)
     stored = course.state_folder() / "meanings" / f"{name}-{exact.hexdigest()[:32]}.txt"
     try:
-        return _read(stored).decode()
+        return read_cache(stored).decode()
     except OSError:
         pass
     digest = hashlib.sha256()

@@ -11,7 +11,7 @@ from grader.checks.outcome import REFERENCE, Examination, Key, Status, variant_n
 from grader.checks.runner import Runner
 from grader.errors import BrokenExerciseError
 from grader.spec.fragments import put_back
-from grader.spec.paths import Course, write_versioned_cache
+from grader.spec.paths import Course, read_cache, write_versioned_cache
 from grader.submission import submission_from_text
 from grader.verdict.digest import key_digest
 from grader.verdict.near_misses import near_miss_texts
@@ -124,7 +124,7 @@ def encode_key(key: Key) -> bytes:
 
 def _read_key(path: Path, digest: str) -> Key | None:
     try:
-        key = msgspec.json.decode(path.read_bytes(), type=Key)
+        key = msgspec.json.decode(read_cache(path), type=Key)
     except (OSError, msgspec.MsgspecError):
         return None
     is_sound = key.signatures.get(REFERENCE) == {}  # the reference passes every check

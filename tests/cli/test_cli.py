@@ -192,6 +192,19 @@ def test_help_lists_the_commands_and_start_the_steps_of_the_first_hunt(run_cli, 
     assert "✓" not in first
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("command", [["hint"], ["report"], [], ["try"]])
+def test_pipes_in_place_of_the_kits_own_files_stop_no_command(run_cli, own_course, command):
+    run_cli("exercise_02", cwd=own_course.root)
+    run_cli("hint", "exercise_02", cwd=own_course.root)
+    for path in (own_course.root / ".grader").rglob("*"):
+        if path.is_file():
+            path.unlink()
+            os.mkfifo(path)
+    done = run_cli(*command, "exercise_02", cwd=own_course.root)
+    assert done.returncode in (0, 1), done.stdout + done.stderr
+
+
 def test_an_exercise_may_be_called_by_words_of_its_title(course):
     assert exercise_titled(course, "circled in red") == "exercise_35"
     assert exercise_titled(course, "how the sentence ends") == "exercise_03"

@@ -11,8 +11,8 @@ from msgspec import Struct
 
 from grader.classroom.gradebook.rows import WorkKind
 from grader.report.console import printable
-from grader.spec.paths import USUAL_MODULE
-from grader.submission.reading import NO_LINK, READ
+from grader.spec.paths import READ, USUAL_MODULE
+from grader.submission.reading import NO_LINK
 
 SUFFIXES = (".py", ".ipynb")
 """Suffixes of submissions, the module's first."""

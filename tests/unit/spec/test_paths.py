@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from grader.errors import UsageError
-from grader.spec.paths import Course, product_draft, write_cache, write_product, write_versioned_cache
+from grader.spec.paths import Course, product_draft, read_cache, write_cache, write_product, write_versioned_cache
 
 SIZE = 1 << 20
 ROUNDS = 40
@@ -106,3 +106,16 @@ def test_an_exercises_files_are_called_as_its_starter_is(tmp_path: Path) -> None
     write_product(folder / ".starter/loss.py", b"")
     assert course.editable_files("exercise_42") == (folder / "loss.py", folder / "loss.ipynb")
     assert course.reference("exercise_42") == tmp_path / "solutions/exercise_42/loss.py"
+
+
+def test_a_cache_that_is_no_regular_file_is_never_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "device").symlink_to("/dev/zero")
+    (tmp_path / "folder").mkdir()
+    with (tmp_path / "sparse").open("wb") as sparse:
+        sparse.truncate(1 << 40)
+    for name in ("pipe", "device", "folder", "sparse", "missing"):
+        with pytest.raises(OSError, match=name):
+            read_cache(tmp_path / name)
+    write_cache(tmp_path / "pipe", b"{}")
+    assert read_cache(tmp_path / "pipe") == b"{}"
