@@ -134,31 +134,62 @@ class Failure(AssertionError):  # noqa: N818 - hidden checks raise it like an as
         )
 
 
+UNNAMED_AXES = {1: ("element",), 2: ("row", "column")}
+"""Words for the axes of vectors and matrices whose axes the interface does not name."""
+
+
 class Compared(Struct, frozen=True, kw_only=True):
     """The subject of a comparison: what the check did, in which calling variant, and which result it compares."""
 
     action: str = ""
     item: str = "output"
     calling_variant: CallingVariant | None = None
-    axes: tuple[tuple[str, ...], ...] = ()
-    """The names of the axes of each compared tensor, if the interface declares them."""
+    axes: tuple[tuple[str, ...], ...] | None = None
+    """The names of the axes of each compared tensor; empty if they have none.
+
+    Default: those of the interface's outputs, if `item` is an output.
+    """
 
     def part(self, index: int, names: Sequence[str] = ()) -> "Compared":
         """Return the comparison of one of several values, which is named, or numbered if it has no name."""
         return structs.replace(
-            self, item=names[index] if names else f"{self.item} {index}", axes=self.axes[index : index + 1]
+            self,
+            item=names[index] if names else f"{self.item} {index}",
+            axes=self._named_axes()[index : index + 1],
         )
 
     def place(self, index: list[int]) -> str:
-        """Return an index in words, such as "token 2, feature 0"; in brackets if the axes have no names."""
-        names = self.axis_names(len(index))
+        """Return an index in words, such as "token 2, feature 0", or "row 2, column 0" if the axes have no names."""
+        names = self.axis_names(len(index)) or UNNAMED_AXES.get(len(index), ())
         if not names:
-            return as_index(index)
+            return f"index {as_index(index)}"
         return ", ".join(f"{_singular(name)} {number}" for name, number in zip(names, index, strict=True))
 
     def axis_names(self, count: int) -> tuple[str, ...]:
         """Return the names of the axes of a tensor with so many axes; none if they are not known."""
-        return self.axes[0] if len(self.axes) == 1 and len(self.axes[0]) == count else ()
+        axes = self._named_axes()
+        return axes[0] if len(axes) == 1 and len(axes[0]) == count else ()
+
+    def _named_axes(self) -> tuple[tuple[str, ...], ...]:
+        if self.axes is not None:
+            return self.axes
+        return _output_axes.get() if OUTPUT in self.item else ()
+
+
+OUTPUT = "output"
+"""The word for a returned value in the names of compared items."""
+
+_output_axes: ContextVar[tuple[tuple[str, ...], ...]] = ContextVar("output_axes", default=())
+
+
+@contextmanager
+def naming_output_axes(axes: tuple[tuple[str, ...], ...]) -> Iterator[None]:
+    """Name the axes of outputs in the findings of the block."""
+    token = _output_axes.set(axes)
+    try:
+        yield
+    finally:
+        _output_axes.reset(token)
 
 
 class CountedComparisons:

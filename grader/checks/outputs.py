@@ -10,14 +10,18 @@ from grader.checks.outcome import FailureKind
 from grader.sandbox.values import outputs_of
 from grader.spec.exercise import Exercise
 from grader.spec.fields import size_of
+from grader.spec.interface import Interface
 from grader.spec.properties import Property
 
 
-def axes_of_outputs(exercise: Exercise, check: Property) -> tuple[tuple[str, ...], ...]:
-    """Return the names of the axes of each output; none for another method, or where a size has no name."""
-    if check.method:
-        return ()
-    shapes = exercise.interface.outputs
+def axes_of_checked(exercise: Exercise, check: Property) -> tuple[tuple[str, ...], ...]:
+    """Return the names of the axes of each output that a check compares; none for another method."""
+    return () if check.method else axes_of_outputs(exercise.interface)
+
+
+def axes_of_outputs(interface: Interface) -> tuple[tuple[str, ...], ...]:
+    """Return the names of the axes of each output; none where a size has no name."""
+    shapes = interface.outputs
     return tuple(tuple(map(str, shape)) if all(isinstance(size, str) for size in shape) else () for shape in shapes)
 
 

@@ -11,6 +11,7 @@ from grader.checks.subjects import adapter_of
 from grader.sandbox import protocol
 from grader.sandbox.probes import ProbeFunction, name_of
 from grader.sandbox.protocol import Build, Built, Request, Returned, TensorValue
+from grader.sandbox.text import listed_first
 from grader.sandbox.values import from_python, from_tensor, to_python
 
 Tensors = dict[str, torch.Tensor]
@@ -98,7 +99,7 @@ class MisfitError(Exception):
     """The submission's parameters are not those of the interface; `deviation` names all that do not fit."""
 
     def __init__(self, misfits: list[str]) -> None:
-        super().__init__("; ".join(misfits[:4]))
+        super().__init__(listed_first(misfits, "; "))
         self.deviation = "; ".join(sorted(misfits))
 
 

@@ -15,10 +15,11 @@ import torch
 from msgspec import structs
 
 from grader.checks.case import seed_of
-from grader.checks.compare import Advice, Failure, counted_comparisons
+from grader.checks.compare import Advice, Failure, counted_comparisons, naming_output_axes
 from grader.checks.context import Context
 from grader.checks.findings import crash_finding, outcome_of_error
 from grader.checks.outcome import Examination, FailureKind, FailurePoint, Finding, Mode, Outcome, Status, last_lines
+from grader.checks.outputs import axes_of_outputs
 from grader.checks.proxies import MisfitError, Subject
 from grader.checks.recording import NotRecordedError, Recording
 from grader.checks.reference import AbsentReference, Reference
@@ -346,7 +347,8 @@ class Runner:
             warnings.simplefilter("always", Advice)
             started = time.perf_counter()
             error: Exception | None = None
-            with counted_comparisons(point.comparisons if point else 0) as counted:
+            axes = axes_of_outputs(self.exercise.interface)
+            with counted_comparisons(point.comparisons if point else 0) as counted, naming_output_axes(axes):
                 try:
                     check.run(self._context(session), seed, point)
                 except Exception as raised:  # noqa: BLE001 - `_result` decides whose fault it is

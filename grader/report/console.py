@@ -21,7 +21,7 @@ from rich.table import Table
 from rich.text import Text
 
 from grader.errors import KitError
-from grader.sandbox.text import cut
+from grader.sandbox.text import cut, cut_middle
 from grader.spec.paths import Course, find_course
 
 SCAN_FACTOR = 8
@@ -32,6 +32,11 @@ def printable(text: str, limit: int = 400) -> str:
     """Return the text as one line of visible characters; a line that was cut ends with the number of omitted ones."""
     words = " ".join(text[: SCAN_FACTOR * limit].split())
     return _visible(cut(words, limit, max(len(text) - SCAN_FACTOR * limit, 0)))
+
+
+def printable_ends(text: str, limit: int) -> str:
+    """Return the text as one line of visible characters; a long text is cut in the middle."""
+    return _visible(cut_middle(" ".join(text.split()), limit))
 
 
 def printable_line(text: str, limit: int = 120) -> str:

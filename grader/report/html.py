@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from grader.checks.outcome import Finding, Outcome, Status
 from grader.report.check_names import CheckNames, check_name, check_names, listed_checks
-from grader.report.console import printable, printable_line, printable_lines
+from grader.report.console import printable, printable_ends, printable_line, printable_lines
 from grader.report.findings import explanation_words, full_text, sentence, size_words
 from grader.report.phrases import (
     cause_label,
@@ -36,6 +36,7 @@ from grader.report.phrases import (
     shown_defects,
 )
 from grader.report.picture import draw
+from grader.report.right_behaviour import right_behaviour
 from grader.report.terminal import MARKS, render_terminal
 from grader.report.trap import render_trap
 from grader.report.view import Attempt
@@ -166,6 +167,7 @@ def _view(verdict: Verdict, exercise: Exercise, *, has_seed: bool = True, in_not
             for number, cause in enumerate(shown)
         ],
         "hidden_defects": describe_hidden_defects(verdict, crash) if crash else "",
+        "right": right_behaviour(verdict, exercise),
         "near_miss": near_miss_hint(verdict, exercise),
         "open_layers": open_layers(verdict),
     }
@@ -223,7 +225,7 @@ def _cause(cause: Cause, exercise: Exercise, *, has_picture: bool, has_printed: 
     at = as_arguments(finding.size_case)
     return {
         "mark": cause_word(cause),
-        "text": printable(sentence(finding), MOST_TEXT),
+        "text": printable_ends(sentence(finding), MOST_TEXT),
         "explanation": f"{explanation[:1].upper()}{explanation[1:]}." if explanation else "",
         "place": printable(str(finding.location)) if finding.location else "",
         "line": printable_line(finding.location.text.strip()) if finding.location else "",

@@ -8,7 +8,17 @@ from rich.text import Text
 
 from grader.checks.outcome import in_words
 from grader.report.check_names import check_names, listed_checks
-from grader.report.console import INDENT, Line, beside, indented, marked, printable, printable_line, render_page
+from grader.report.console import (
+    INDENT,
+    Line,
+    beside,
+    indented,
+    marked,
+    printable,
+    printable_ends,
+    printable_line,
+    render_page,
+)
 from grader.report.findings import explanation_words, sentence, size_words
 from grader.report.phrases import (
     MOST_FINDING_TEXT,
@@ -30,6 +40,7 @@ from grader.report.phrases import (
     shown_defects,
 )
 from grader.report.picture import shaded
+from grader.report.right_behaviour import right_behaviour
 from grader.sandbox.text import as_arguments
 from grader.spec.exercise import Exercise
 from grader.verdict.attribution import DefectStatus
@@ -106,7 +117,9 @@ def render_terminal(
     picture = next((each for each in pictures if each and _line_count(each) <= room and not printed), "")
     if not picture and room > 0:
         picture = rendered(_picture_elsewhere(verdict))
-    return "".join([head, lessons_text, title, *chosen[:1], printed, picture, *chosen[1:], more, foot])
+    right = rendered(_right_behaviour(verdict, exercise))
+    right = right if _line_count(right) <= room - _line_count(picture) else ""
+    return "".join([head, lessons_text, title, *chosen[:1], printed, picture, *chosen[1:], more, right, foot])
 
 
 def _line_count(*texts: str) -> int:
@@ -190,7 +203,7 @@ class _PageParts:
     def _cause(self, cause: Cause) -> list[Line]:
         finding = cause.finding
         mark = cause_word(cause)
-        text = Text(printable(sentence(finding), MOST_FINDING_TEXT))
+        text = Text(printable_ends(sentence(finding), MOST_FINDING_TEXT))
         lines: list[Line] = [marked((f"{mark:>{INDENT - 2}}  ", "red"), text)]
         if finding.explanation:
             words = explanation_words(finding.explanation)
@@ -219,6 +232,12 @@ def _printed(causes: list[Cause]) -> list[Line]:
     output = [Text(f"it printed{f' with {at}' if at else ''}:", "dim")]
     output += [Text.assemble(("│ ", "dim"), printable_line(line), no_wrap=True, overflow="ellipsis") for line in lines]
     return [indented(line) for line in output]
+
+
+def _right_behaviour(verdict: Verdict, exercise: Exercise) -> list[Line]:
+    """Return what experiments found right, as one paragraph; none if the findings say enough."""
+    sentences = right_behaviour(verdict, exercise)
+    return [Text(), marked((f"{'right':>{INDENT - 2}}  ", "green"), Text(" ".join(sentences)))] if sentences else []
 
 
 def _picture(verdict: Verdict, exercise: Exercise, width: int, *, has_passing: bool) -> list[Line]:

@@ -63,4 +63,4 @@ class GlobalState:
     def compare(self, name: str, was: object, now: object) -> None:
         """Record a change of the named value if it differs from its earlier value."""
         if now != was:
-            self.changed = self.changed or f"{name}: expected it left alone, saw {now}"
+            self.changed = self.changed or f"{name}: expected it to stay as it is, got {now}"

@@ -54,6 +54,7 @@ from grader.sandbox.values import (
     seed,
     to_python,
     type_name,
+    with_shared_parts,
 )
 from grader.sandbox.wire import ClosedError, MalformedError
 
@@ -194,6 +195,7 @@ class Server:
         self._modes.pop(request.module, None)
         parameters = dict(module.named_parameters())
         misfits = copy_parameters(parameters, request.parameters or {})
+        misfits = with_shared_parts(module, misfits) if misfits else []
         shapes = {name: list(parameter.shape) for name, parameter in parameters.items()}
         self._is_building = False
         self._state.note_seed()

@@ -1,6 +1,6 @@
 """Format text for findings and messages: cut long texts, format values, and make any text encodable."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 MOST_OF_AN_EXCERPT = 200
 
@@ -15,9 +15,29 @@ def cut(text: str, limit: int, unread: int = 0) -> str:
     return text if len(text) + unread <= limit + len(notice) else text[:limit] + notice
 
 
+def cut_middle(text: str, limit: int) -> str:
+    """Cut a long text in the middle, since its end may say what matters: 2/3 of `limit` before the cut, 1/3 after it.
+
+    If the notice is longer than what it replaces, return the text.
+    """
+    end = limit // 3
+    start = limit - end
+    notice = f" ... ({len(text) - limit:,} more characters) ... "
+    return text if len(text) <= limit + len(notice) else f"{text[:start]}{notice}{text[-end:]}"
+
+
 def excerpt(text: str) -> str:
-    """Return a submission's text on one line, cut if it is long."""
-    return cut(" ".join(text.split()), MOST_OF_AN_EXCERPT)
+    """Return a submission's text on one line, cut in the middle if it is long."""
+    return cut_middle(" ".join(text.split()), MOST_OF_AN_EXCERPT)
+
+
+MOST_LISTED = 4
+
+
+def listed_first(items: Sequence[str], joint: str = ", ") -> str:
+    """Join the first items of a list, and count the others."""
+    others = len(items) - MOST_LISTED
+    return joint.join(items[:MOST_LISTED]) + (f"{joint}and {others} more" if others > 0 else "")
 
 
 def as_arguments(values: Mapping[str, object]) -> str:

@@ -240,6 +240,9 @@ def seed() -> None:
     torch.default_generator.manual_seed(WORKER_SEED)  # torch.manual_seed stores a stack trace for each missing device
 
 
+NO_PARAMETER = "there is no parameter "
+
+
 def copy_parameters(parameters: dict[str, torch.nn.Parameter], values: dict[str, TensorValue]) -> list[str]:
     """Copy values into parameters by name; return descriptions of parameters that are missing or have another shape.
 
@@ -252,12 +255,37 @@ def copy_parameters(parameters: dict[str, torch.nn.Parameter], values: dict[str,
         for name, value in values.items():
             parameter = parameters.get(name)
             if parameter is None:
-                misfits.append(f"there is no parameter {name}")
+                misfits.append(f"{NO_PARAMETER}{name}")
             elif list(parameter.shape) != value.shape:
                 misfits.append(f"{name} has shape {tuple(parameter.shape)}, not {tuple(value.shape)}")
             else:
                 parameter.copy_(to_tensor(value))
     return misfits
+
+
+def with_shared_parts(module: object, misfits: list[str]) -> list[str]:
+    """Replace the misfits of parameters that a module has twice: "heads.1 is the same object as heads.0"."""
+    if not isinstance(module, torch.nn.Module):
+        return misfits
+    names = {id(parameter): name for name, parameter in torch.nn.Module.named_parameters(module)}
+    shared = {}
+    for name, parameter in torch.nn.Module.named_parameters(module, remove_duplicate=False):
+        first = names.get(id(parameter), name)
+        if first != name:
+            part, other = _largest_shared_part(module, name, first)
+            shared[f"{NO_PARAMETER}{name}"] = f"{part} is the same object as {other}"
+    return [*dict.fromkeys(shared.get(misfit, misfit) for misfit in misfits)]
+
+
+def _largest_shared_part(module: torch.nn.Module, name: str, first: str) -> tuple[str, str]:
+    """Return the names of the largest submodule that two names of one parameter share; else these names."""
+    parts, others = name.split("."), first.split(".")
+    for length in range(1, min(len(parts), len(others))):
+        part, other = ".".join(parts[:length]), ".".join(others[:length])
+        is_same_below = parts[length:] == others[length:]
+        if is_same_below and part != other and module.get_submodule(part) is module.get_submodule(other):
+            return part, other
+    return name, first
 
 
 def _redraw(parameters: Iterable[torch.nn.Parameter]) -> None:

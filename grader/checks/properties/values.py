@@ -25,14 +25,14 @@ from grader.checks.compare import (
 )
 from grader.checks.context import Context, runs
 from grader.checks.outcome import CallingVariant, Dtype, FailureKind, Gradients, History, Mode
-from grader.checks.outputs import axes_of_outputs, declared_output, require_declared
+from grader.checks.outputs import axes_of_checked, declared_output, require_declared
 from grader.checks.properties.side_effects import require_inputs_kept
 from grader.checks.properties.symmetries import PRECISE, roughly, scale_inputs
 from grader.checks.proxies import ModuleProxy
 from grader.checks.session import SubjectRaisedError
 from grader.checks.subjects import parts_of
 from grader.checks.variant_calls import compare_in_calling_variants
-from grader.sandbox.text import as_index
+from grader.sandbox.text import listed_first
 from grader.spec.fields import MadeInput
 from grader.spec.properties import (
     AttributeMatchesReference,
@@ -77,7 +77,7 @@ def try_matches_reference(check: MatchesReference, context: Context, case: Case)
                 failure.add(explanation=explanations.explain_by_mask(tensor, unmasked, *within))
             raise
     if case.calling_variants and context.are_calling_variants_tried():
-        axes = axes_of_outputs(context.exercise, check)
+        axes = axes_of_checked(context.exercise, check)
         compare_in_calling_variants(
             case, check.method, ours, theirs, context.exercise, axes=axes, gradients=check.gradients
         )
@@ -103,7 +103,7 @@ def _compare_plainly(
     called = "calls of this check's own" if check.variation else check.method or interface.called()
     what = Compared(
         action=f"with the same {interface.kind.shared}, {called}",
-        axes=() if check.variation else axes_of_outputs(context.exercise, check),
+        axes=() if check.variation else axes_of_checked(context.exercise, check),
     )
     if not check.gradients:
         expected = theirs.call(check.method, **case.inputs)
@@ -155,7 +155,7 @@ def try_rows_sum_to_one(check: RowsSumToOne, context: Context, case: Case) -> No
         raise Failure(
             FailureKind.SUM if float(off.max()) > SUM_OF_DROPPED else FailureKind.SUM_NEARLY,
             item=f"{item}{mode}",
-            place=as_index(worst),
+            place=_place_of_row(check, context, worst),
             expected="each row to sum to 1",
             observed=numbers(1.0, float(sums[tuple(worst)]))[1],
             picture=pictures.lone_weights(weights, worst, check.axis),
@@ -168,13 +168,22 @@ def try_rows_sum_to_one(check: RowsSumToOne, context: Context, case: Case) -> No
         )
 
 
+def _place_of_row(check: RowsSumToOne, context: Context, index: list[int]) -> str:
+    """Return the index of a row of weights in words, with the names of the axes if an output has the weights."""
+    axes = () if check.attribute else axes_of_checked(context.exercise, check)[check.output : check.output + 1]
+    names = list(axes[0]) if axes else []
+    if names:
+        names.pop(check.axis)
+    return Compared(axes=(tuple(names),)).place(index)
+
+
 @runs(KeepsDtype)
 def try_keeps_dtype(check: KeepsDtype, context: Context, case: Case) -> None:
     ours, theirs = context.pair(check, case, dtype=check.dtype)
     inputs = {**case.inputs, **scale_inputs(case, check.loudness, check.dtype)}
     tolerance = PRECISE[check.dtype] if check.precise else roughly(check.dtype, check.loudness)
     times = f", inputs {check.loudness:g} times as large" if check.loudness != 1 else ""
-    what = Compared(action=f"in {check.dtype}{times}", axes=axes_of_outputs(context.exercise, check))
+    what = Compared(action=f"in {check.dtype}{times}", axes=axes_of_checked(context.exercise, check))
     expected = theirs.call(check.method, **inputs)
     parts = parts_of(context.exercise.interface, expected)
     compare(ours.call(check.method, **inputs), expected, what, tolerance, parts)
@@ -188,8 +197,8 @@ def try_keeps_dtype(check: KeepsDtype, context: Context, case: Case) -> None:
 def try_keeps_parameters(check: KeepsParameters, context: Context, case: Case) -> None:
     modules = context.ours(check, case), context.reference.build(case.arguments)
     ours, theirs = (module.shapes() for module in modules)
-    missing = ", ".join(f"{name} {shape}" for name, shape in theirs.items() if ours.get(name) != shape)
-    extra = ", ".join(f"{name} {shape}" for name, shape in ours.items() if theirs.get(name) != shape)
+    missing = listed_first([f"{name} {shape}" for name, shape in theirs.items() if ours.get(name) != shape])
+    extra = listed_first([f"{name} {shape}" for name, shape in ours.items() if theirs.get(name) != shape])
     if missing or extra:
         raise Failure(
             FailureKind.PARAMETERS,

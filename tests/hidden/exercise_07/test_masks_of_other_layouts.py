@@ -33,10 +33,10 @@ def require_refusal(module, inputs, shape, what):
     except SubjectRaisedError as error:
         raised = error.raised
     else:
-        raise Failure("not-refused", f"{what}: expected ValueError or AssertionError, saw no exception")
+        raise Failure("not-refused", f"{what}: expected ValueError or AssertionError, got no exception")
     if not {"ValueError", "AssertionError"} & set(raised.bases):
-        saw = f"{raised.type}: {raised.text[:120]}" if raised.text else raised.type
-        raise Failure(f"refused-by-{raised.type}", f"{what}: expected ValueError or AssertionError, saw {saw}")
+        observed = f"{raised.type}: {raised.text[:120]}" if raised.text else raised.type
+        raise Failure(f"refused-by-{raised.type}", f"{what}: expected ValueError or AssertionError, got {observed}")
     missing = [str(size) for size in shape if str(size) not in raised.text]
     if missing:
-        raise Failure("unclear-refusal", f"{what}: expected a message that gives its shape, saw {raised.text[:120]!r}")
+        raise Failure("unclear-refusal", f"{what}: expected a message that gives its shape, got {raised.text[:120]!r}")

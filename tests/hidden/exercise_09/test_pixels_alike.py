@@ -32,7 +32,7 @@ def test_pixels_that_all_pass_on_the_same(subject, gaussian):
     if not spread <= 100 * FLOAT32.absolute:
         raise Failure(
             "spread",
-            "an image whose pixels all have the same value to pass on: expected every pixel to gather the same, saw "
-            f"what they gather differ by up to {number(spread)}",
+            "an image whose pixels all have the same value to pass on: expected every pixel to gather the same, "
+            f"but what they gather differs by up to {number(spread)}",
             code="(outs[0].flatten(3).amax(3) - outs[0].flatten(3).amin(3)).flatten(1).amax(1).min() <= 1e-3",
         )

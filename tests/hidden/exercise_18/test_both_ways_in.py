@@ -44,7 +44,8 @@ def test_the_output_answers_to_what_was_seen(subject, gaussian):
     change = float((one - other).abs().amax(dim=-1).min())
     if not change > FLOAT32.absolute:
         raise Failure(
-            "deaf", f"another memory: expected the output to change at every word, saw it change by {number(change)}"
+            "deaf",
+            f"another memory: expected the output to change at every word; the least change is {number(change)}",
         )
 
 

@@ -57,7 +57,7 @@ def require_count(module, read):
     seen = module.attribute("offset")
     if type(seen) is not int or seen != read:
         raise Failure(
-            "count", f"after calls with {read} words since the text began: expected offset {read}, saw {seen!r}"
+            "count", f"after calls with {read} words since the text began: expected offset {read}, got {seen!r}"
         )
 
 
@@ -76,5 +76,7 @@ def test_each_call_learns_by_itself(subject, gaussian):
     except SubjectRaisedError as error:
         if "backward" not in error.raised.text:
             raise
-        text = "a backward pass after each of two calls: expected both to work, saw the second reach into the first"
+        text = (
+            "a backward pass after each of two calls: expected both to work, but the second reaches into the first call"
+        )
         raise Failure("graph", text) from None

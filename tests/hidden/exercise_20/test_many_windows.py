@@ -44,12 +44,12 @@ def test_places_further_on_in_short_floats(subject, reference, gaussian):
             require_dtype(seen, torch.bfloat16, "in bfloat16: output")
             require_finite(seen, "in bfloat16: output")
         if not bool(near.any()):
-            raise Failure("dead", "in bfloat16: expected an output, saw zeros")
+            raise Failure("dead", "in bfloat16: expected other outputs than zeros, got only zeros")
         apart = float((near.double() - far.double()).abs().max())
         size = float(near.double().abs().max())
         if apart > SHORT_FLOATS * size:
             raise Failure(
                 "places",
-                f"in bfloat16, start=0 and start={start}: expected the same up to rounding, saw outputs of up to "
+                f"in bfloat16, start=0 and start={start}: expected equal outputs up to rounding, got outputs of up to "
                 f"{number(size)} that differ by up to {number(apart)}",
             )

@@ -14,7 +14,7 @@ def test_a_text_in_two_parts_is_one_text(subject, gaussian):
         if not apart <= 10 * FLOAT32.absolute:
             raise Failure(
                 "parts",
-                f"seven words at once, and three with four as memory, heads={heads}: expected the same, "
-                f"saw them differ by up to {number(apart)}",
+                f"seven words at once, and three with four as memory, heads={heads}: expected equal outputs, "
+                f"but they differ by up to {number(apart)}",
                 code="(outs[-2][:, 4:] - outs[-1]).abs().max() <= 1e-4",
             )

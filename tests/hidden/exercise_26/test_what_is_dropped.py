@@ -26,7 +26,7 @@ def share_dropped(module, x, y):
 
 def require_share(share, what):
     if not FEWEST <= share <= MOST:
-        raise Failure("share", f"{what}, outer={CHANCE}: expected about that share dropped, saw {number(share)}")
+        raise Failure("share", f"{what}, outer={CHANCE}: expected about that share dropped, got {number(share)}")
 
 
 def outer_alone(subject, reference, gaussian):

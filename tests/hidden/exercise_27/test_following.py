@@ -48,7 +48,7 @@ def train_on(module, x):
     module.training = True
     seen = module(x=x)
     if not isinstance(seen, torch.Tensor):  # what is learned by a module that computes nothing is nothing
-        raise Failure("type", f"forward: expected a tensor, saw {type(seen).__name__}")
+        raise Failure("type", f"forward: expected a tensor, got {type(seen).__name__}")
     return seen
 
 
@@ -59,7 +59,7 @@ def steps(module, inputs):
         module.training = index % 2 == 0  # following is the same in both modes
         seen = module.call("follow")
         if seen is not None:
-            raise Failure("returned", f"follow: expected it to return nothing, saw {type(seen).__name__}")
+            raise Failure("returned", f"follow: expected it to return nothing, got {type(seen).__name__}")
 
 
 def test_the_twins_buffers_are_the_others(subject, reference, gaussian):
@@ -101,7 +101,7 @@ def test_the_twin_takes_no_gradient(subject, gaussian):
     passed = module.differentiate([torch.ones(B, 1)], x=gaussian(B, W))
     reached = [name for name, gradient in passed.parameters.items() if gradient is not None and bool(gradient.any())]
     if reached:
-        raise Failure("gradient", f"in eval mode: expected no gradient for any parameter, saw one for {reached[0]}")
+        raise Failure("gradient", f"in eval mode: expected no gradient for any parameter, got one for {reached[0]}")
 
 
 def test_the_other_still_learns_after_following(subject, reference, gaussian):

@@ -18,13 +18,13 @@ def pairs(subject, reference):
 def call(module, method):
     seen = module.call(method)
     if seen is not None:
-        raise Failure("returned", f"{method}: expected it to return nothing, saw {type(seen).__name__}")
+        raise Failure("returned", f"{method}: expected it to return nothing, got {type(seen).__name__}")
 
 
 def require_folded(module, expected, what):
     seen = module.attribute("folded")
     if seen is not expected:
-        raise Failure("flag", f"{what}: expected folded to be {expected}, saw {seen!r}")
+        raise Failure("flag", f"{what}: expected folded to be {expected}, got {seen!r}")
 
 
 def test_folding_changes_no_output(subject, reference, gaussian):

@@ -23,7 +23,7 @@ def test_a_count_divides(subject, gaussian):
         raise Failure(
             "count",
             f"the same texts, counted={MANY} and counted={FEW}: expected the second to be {MANY // FEW} times "
-            f"the first, saw {number(many)} and {number(few)}",
+            f"the first, got {number(many)} and {number(few)}",
             code=f"abs(outs[0] * {MANY} - outs[1] * {FEW}) < 1e-3 * abs(outs[1] * {FEW})",
         )
 

@@ -29,7 +29,7 @@ def test_a_critic_that_is_right_costs_nothing(subject, gaussian):
     _, targets = ours(**inputs)
     loss, _ = ours(**{**inputs, "predicted": targets.unsqueeze(-1)})
     if not abs(float(loss)) < 1e-6:
-        text = f"predictions that equal the targets: expected a loss of 0, saw {number(float(loss))}"
+        text = f"predictions that equal the targets: expected a loss of 0, got {number(float(loss))}"
         raise Failure("perfect", text, code="abs(outs[1][0]) < 1e-6")
 
 

@@ -20,13 +20,13 @@ def test_no_kept_word_is_less_likely_than_a_dropped_one(subject, gaussian):
     kept = ours(logits=logits) > 0
     for row in range(R):
         if not bool(kept[row].any()):
-            raise Failure("none", f"row {row}: expected the likeliest words, saw none kept")
+            raise Failure("none", f"row {row}: expected the likeliest words to be kept, but none is")
         if bool(kept[row].all()):
             continue
         least, most = float(logits[row][kept[row]].min()), float(logits[row][~kept[row]].max())
         if least < most:
-            seen = f"saw one with logit {least:.3g} kept and one with {most:.3g} dropped"
-            text = f"row {row}: expected the likeliest words, {seen}"
+            observed = f"but one with logit {least:.3g} is kept and one with {most:.3g} is dropped"
+            text = f"row {row}: expected the likeliest words to be kept, {observed}"
             code = f"logits[{row}][outs[0][{row}] > 0].min() >= logits[{row}][outs[0][{row}] == 0].max()"
             raise Failure("order", text, code=code)
 

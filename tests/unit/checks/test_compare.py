@@ -3,10 +3,19 @@
 import pytest
 import torch
 
-from grader.checks.compare import FLOAT32, LARGE_INPUTS, Failure, compare, numbers, require_form
+from grader.checks.compare import (
+    FLOAT32,
+    LARGE_INPUTS,
+    Compared,
+    Failure,
+    compare,
+    naming_output_axes,
+    numbers,
+    require_form,
+)
 from grader.checks.properties.refusals import _not_mentioned
 from grader.checks.properties.side_effects import is_visible
-from grader.sandbox.text import MOST_OF_AN_EXCERPT, as_arguments, excerpt
+from grader.sandbox.text import as_arguments, cut_middle, excerpt, listed_first
 
 
 def test_numbers_show_digits_until_they_differ() -> None:
@@ -19,7 +28,28 @@ def test_numbers_show_digits_until_they_differ() -> None:
 
 def test_what_a_submission_wrote_is_cut() -> None:
     assert excerpt("a\n b") == "a b"
-    assert excerpt("x" * 1000) == "x" * MOST_OF_AN_EXCERPT + " ... (800 more characters)"
+    assert excerpt("x" * 1000) == f"{'x' * 134} ... (800 more characters) ... {'x' * 66}"
+
+
+def test_a_text_that_is_cut_keeps_its_beginning_and_its_end() -> None:
+    text = "expected " + "a" * 500 + ", got b"
+    assert cut_middle(text, 30) == f"expected {'a' * 11} ... (486 more characters) ... aaa, got b"
+    assert cut_middle("a" * 60, 30) == "a" * 60  # the notice would be longer
+
+
+def test_a_long_list_is_counted_and_not_cut_within_a_name() -> None:
+    assert listed_first(["a", "b", "c", "d"]) == "a, b, c, d"
+    assert listed_first(["a", "b", "c", "d", "e", "f"], "; ") == "a; b; c; d; and 2 more"
+
+
+def test_places_are_named_by_the_interface_or_in_words() -> None:
+    what = Compared(item="the last call's output")
+    assert what.place([0, 2, 5]) == "index [0, 2, 5]"
+    with naming_output_axes((("batch", "tokens", "width"),)):
+        assert what.place([0, 2, 5]) == "batch 0, token 2, width 5"
+        assert what.place([3]) == "element 3"  # a loss
+        assert Compared(item="the gradient of scale").place([1, 0]) == "row 1, column 0"
+        assert Compared(axes=()).place([0, 2, 5]) == "index [0, 2, 5]"
 
 
 def test_large_numbers_are_written_short_where_they_are_the_same() -> None:
@@ -76,7 +106,7 @@ def test_numbers_that_overflow_in_both_are_alike_and_the_others_are_compared() -
     for tolerance in (FLOAT32, LARGE_INPUTS):
         compare(expected.clone(), expected, "output", tolerance)
         compare(torch.full((2,), float("nan")), torch.full((2,), float("nan")), "output", tolerance)
-        with pytest.raises(Failure, match=r"output \[2\]: expected 0\.5, observed 0\.7$"):
+        with pytest.raises(Failure, match=r"output element 2: expected 0\.5, observed 0\.7$"):
             compare(torch.tensor([float("nan"), float("inf"), 0.7]), expected, "output", tolerance)
         with pytest.raises(Failure, match=r"expected inf, observed nan"):
             compare(torch.tensor([float("nan"), float("nan"), 0.5]), expected, "output", tolerance)

@@ -7,7 +7,7 @@ from grader.report.findings import sentence
 from grader.sandbox.global_state import GlobalState
 from grader.sandbox.protocol import Build, Load, Loaded, Raised, Read, Returned, Source
 from grader.sandbox.server import Server
-from grader.sandbox.values import to_python
+from grader.sandbox.values import NO_PARAMETER, to_python, with_shared_parts
 from grader.spec.exercise import Limits
 
 MODULE = (
@@ -55,3 +55,22 @@ def test_a_submission_is_the_module_that_its_file_is_called() -> None:
     reply = server.answer(Read(module=1, name="told"))
     assert isinstance(reply, Returned)
     assert to_python(reply.value) == ("a_loss", True)
+
+
+class _Heads(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.heads = torch.nn.ModuleList([torch.nn.Sequential(torch.nn.Linear(2, 2))] * 3)
+        self.query, self.key = torch.nn.Linear(2, 2), torch.nn.Linear(2, 2)
+        self.key.weight = self.query.weight
+
+
+def test_a_part_that_a_module_has_twice_is_named_in_place_of_its_parameters() -> None:
+    module = _Heads()
+    names = ["heads.1.0.weight", "heads.1.0.bias", "heads.2.0.weight", "key.weight", "out.weight"]
+    assert with_shared_parts(module, [f"{NO_PARAMETER}{name}" for name in names]) == [
+        "heads.1 is the same object as heads.0",
+        "heads.2 is the same object as heads.0",
+        "key.weight is the same object as query.weight",
+        "there is no parameter out.weight",
+    ]

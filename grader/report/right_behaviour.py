@@ -1,0 +1,67 @@
+"""What a submission with wrong values does right: the experiments that checks made, and that came out as expected.
+
+A finding that only names a wrong number says little. The experiments beside it narrow the search.
+"""
+
+from grader.checks.outcome import FailureKind, Status
+from grader.spec.exercise import Exercise
+from grader.spec.fields import shape_of
+from grader.spec.properties import (
+    DropoutActsOnWeights,
+    DropoutOnlyInTraining,
+    EveryParameterLearns,
+    FutureDoesNotLeak,
+    MaskedRowsStayFinite,
+    MaskHides,
+    PaddingChangesNothing,
+    Property,
+    RowsSumToOne,
+    SamplesDoNotMix,
+    SamplesInAnyOrder,
+)
+from grader.verdict.causes import Cause, hiding_crash, shown_causes
+from grader.verdict.verdict import Verdict
+
+SENTENCES: dict[type[Property], str] = {
+    FutureDoesNotLeak: "Changing one of the {axis} changes no output before it.",
+    MaskHides: "Changing what the mask hides changes no other output.",
+    RowsSumToOne: "The attention weights of each query add up to 1.",
+    SamplesDoNotMix: "Changing one sample changes no other sample's output.",
+    SamplesInAnyOrder: "Samples in another order, or in two parts, give the same outputs.",
+    PaddingChangesNothing: "Cutting off the padding changes no output.",
+    MaskedRowsStayFinite: "A query that sees nothing gives finite numbers.",
+    DropoutOnlyInTraining: "Nothing is dropped in evaluation.",
+    DropoutActsOnWeights: "Dropout acts on single attention weights.",
+    EveryParameterLearns: "Every parameter gets a gradient.",
+}
+"""What the passing check shows, the most telling first."""
+
+MOST_SENTENCES = 3
+
+
+def right_behaviour(verdict: Verdict, exercise: Exercise) -> list[str]:
+    """Return what experiments found right, if the first finding says no more than that a value is wrong."""
+    causes = shown_causes(verdict)
+    if not causes or hiding_crash(causes) is not None or not _says_only_a_value(causes[0]):
+        return []
+    passed = {outcome.check for outcome in verdict.checks if outcome.status is Status.PASSED}
+    failed_kinds = {type(check) for check in exercise.checks if check.id not in passed}
+    found = {
+        type(check): _sentence(check, exercise)
+        for check in exercise.checks
+        if check.id in passed and type(check) not in failed_kinds
+    }
+    return [found[kind] for kind in SENTENCES if kind in found][:MOST_SENTENCES]
+
+
+def _says_only_a_value(cause: Cause) -> bool:
+    finding = cause.finding
+    return finding.kind is FailureKind.VALUES and finding.explanation is None and not finding.message
+
+
+def _sentence(check: Property, exercise: Exercise) -> str:
+    axis = "tokens"
+    if isinstance(check, FutureDoesNotLeak):
+        shape = shape_of(check.all_inputs(exercise.interface)[check.input])
+        axis = str(shape[check.axis]) if isinstance(shape[check.axis], str) else axis
+    return SENTENCES.get(type(check), "").format(axis=axis)
