@@ -115,7 +115,7 @@ def test_numbers_that_overflow_in_both_are_alike_and_the_others_are_compared() -
 def test_dicts_are_compared_key_by_key() -> None:
     ones, twos = torch.ones(2), torch.full((2,), 2.0)
     compare({"w": ones, "n": 3}, {"w": ones.clone(), "n": 3}, "the state")
-    with pytest.raises(Failure, match=r"the state w \[0\]: expected 1, observed 2"):
+    with pytest.raises(Failure, match=r"the state w element 0: expected 1, observed 2"):
         compare({"w": twos}, {"w": ones}, "the state")
     with pytest.raises(Failure, match="the state: expected the keys w, observed a dict of 1"):
         compare({"v": ones}, {"w": ones}, "the state")
@@ -141,7 +141,7 @@ def test_the_number_that_is_most_off_is_found_again_in_what_was_returned() -> No
     finding = caught.value.finding
     assert (finding.item, finding.place, finding.expected, finding.observed) == (
         "any name at all 1",
-        "[1, 2]",
+        "row 1, column 2",
         "1",
         "0.25",
     )
