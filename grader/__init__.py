@@ -42,8 +42,10 @@ _MODULES = {
     "TrapResult": "trap.result",
     "Verdict": "verdict.verdict",
     "agrade": "api",
+    "cheats": "evaluation.cheats",
     "exercises": "evaluation.catalogue",
     "extract_code": "evaluation.answers",
+    "extract_tests": "evaluation.answers",
     "fresh_hunts": "evaluation.fresh.hunts",
     "grade": "api",
     "grade_many": "api",
@@ -51,6 +53,8 @@ _MODULES = {
     "reward": "evaluation.rewards",
     "seed_of": "evaluation.seeds",
     "to_dict": "report.json",
+    "trap_cheats": "evaluation.cheats",
+    "trap_reward": "evaluation.rewards",
     "verdict_schema": "report.json",
 }
 """The module of each public name, imported at its first use. Type checkers read the same names in `__init__.pyi`."""

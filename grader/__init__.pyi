@@ -14,11 +14,15 @@ from grader.errors import OpenHostError as OpenHostError
 from grader.errors import SpecError as SpecError
 from grader.errors import UsageError as UsageError
 from grader.evaluation.answers import extract_code as extract_code
+from grader.evaluation.answers import extract_tests as extract_tests
 from grader.evaluation.catalogue import Hunt as Hunt
 from grader.evaluation.catalogue import exercises as exercises
+from grader.evaluation.cheats import cheats as cheats
+from grader.evaluation.cheats import trap_cheats as trap_cheats
 from grader.evaluation.fresh.hunts import fresh_hunts as fresh_hunts
 from grader.evaluation.rewards import Scheme as Scheme
 from grader.evaluation.rewards import reward as reward
+from grader.evaluation.rewards import trap_reward as trap_reward
 from grader.evaluation.seeds import Split as Split
 from grader.evaluation.seeds import seed_of as seed_of
 from grader.report.json import to_dict as to_dict

@@ -19,7 +19,7 @@ from grader.spec.loading import load_exercise
 from grader.spec.paths import TRAP, Course, find_course
 from grader.submission import Submission, Unreadable, read_submission, read_text
 from grader.trap.pooled import PooledTrapJudge
-from grader.trap.reading import trap_of
+from grader.trap.reading import refuse_trap, trap_of
 from grader.trap.result import TrapResult
 from grader.verdict.judge import MAX_SEED
 from grader.verdict.pooled_judge import PooledJudge
@@ -213,13 +213,18 @@ def grade_trap(
     """Return the result of a trap: tests that a student wrote for an exercise. Arguments and errors are `grade`'s.
 
     `source` is the text of the tests, or the `Path` of their file. `tests` has an entry for each test and `defects` one
-    for each defect; `score` and `max_score` are points.
+    for each defect; `score` and `max_score` are points. If the tests cannot be read, `problem` says why, and the score
+    is 0.
     """
-    folder = _course(course)
+    folder, number = _course(course), _seed(seed)
     folder.require(exercise)
-    trap = trap_of(_read(source, TRAP), TRAP if isinstance(source, str) else str(source))
+    name = TRAP if isinstance(source, str) else str(source)
+    read = _read(source, TRAP)
+    refused = refuse_trap(load_exercise(folder.description(exercise)), read, name, number)
+    if refused is not None:
+        return refused
     with _slots:
-        return PooledTrapJudge(_trap_pool, folder, strict=strict).judge(exercise, trap, _seed(seed))
+        return PooledTrapJudge(_trap_pool, folder, strict=strict).judge(exercise, trap_of(read, name), number)
 
 
 class _Request:

@@ -21,6 +21,7 @@ TAG = re.compile(r"[ \t]*</?(?:code|answer|solution|file|python|module|output|fi
 """A line that is nothing but a tag around code."""
 
 DEFINITION = re.compile(r"(?:async )?(?:class|def)[ \t]+(\w+)")
+TEST = re.compile(r"(?:async )?def[ \t]+test\w*[ \t]*\(|class[ \t]+Test\w*[ \t]*[(:]")
 METHOD = re.compile(r"([ \t]*)(?:async )?def[ \t]+(\w+)[ \t]*\([ \t]*self\b")
 IMPORT = re.compile(r"(?:import[ \t]+[\w.]+|from[ \t]+[\w.]+[ \t]+import\b)")
 TOP_LEVEL = re.compile(
@@ -66,6 +67,24 @@ def extract_code(text: str, exercise: str, *, course: str | Path | None = None) 
         or _with_parts(blocks, starter)
         or ([] if blocks else _code_in_prose(lines, hunt.entry, starter))
     )
+    return "\n".join(found).strip("\n") + "\n" if found else ""
+
+
+def extract_tests(text: str) -> str:
+    """Return the tests that a model's answer contains, for `grade_trap`; empty if it contains no test.
+
+    The last fenced block with a test function is taken. Without a fence, the lines of code are taken and the prose
+    around them is left out. Raise `TypeError` if the answer is no text.
+    """
+    if not isinstance(text, str):
+        raise TypeError(f"an answer is text, not {type(text).__name__}; pass the model's whole answer as one string")
+    lines = _without_thoughts(text).replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    blocks = [block.lines for block in _blocks(lines)]
+    found = next((block for block in reversed(blocks) if any(map(TEST.match, block))), [])
+    if not blocks:
+        prose = _dedented(lines)
+        first = next((index for index, line in enumerate(prose) if TEST.match(line)), None)
+        found = [] if first is None else _code_around(prose, first)
     return "\n".join(found).strip("\n") + "\n" if found else ""
 
 
@@ -290,8 +309,13 @@ def _code_in_prose(lines: list[str], entry: str, starter: list[str]) -> list[str
     lines = _dedented(lines)
     if entry not in _defined(lines):
         return []
-    at = _defined(lines)[entry]
-    first = next(index for index, line in enumerate(lines) if TOP_LEVEL.match(line))
+    code = _code_around(lines, _defined(lines)[entry])
+    return code if any(map(IMPORT.match, code)) else _spliced(code, starter)
+
+
+def _code_around(lines: list[str], at: int) -> list[str]:
+    """Return the lines of code around a line of code: from the first one of the text to the last without a gap."""
+    first = next((index for index, line in enumerate(lines) if TOP_LEVEL.match(line)), at)
     last = at
     for index in range(at, len(lines)):
         line = lines[index]
@@ -299,5 +323,4 @@ def _code_in_prose(lines: list[str], entry: str, starter: list[str]) -> list[str
             last = index
         elif line.strip():
             break
-    code = lines[min(first, at) : last + 1]
-    return code if any(map(IMPORT.match, code)) else _spliced(code, starter)
+    return lines[min(first, at) : last + 1]

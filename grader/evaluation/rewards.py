@@ -22,6 +22,7 @@ from enum import StrEnum
 
 from grader.checks.outcome import Status
 from grader.errors import UsageError
+from grader.trap.result import Caught, TrapResult
 from grader.verdict.attribution import DefectStatus
 from grader.verdict.verdict import Result, Verdict
 
@@ -62,6 +63,26 @@ def reward(verdict: Verdict, scheme: Scheme | str = Scheme.POINTS) -> float | No
     fixed = sum(1 for defect in counted if defect.status is DefectStatus.FIXED)
     share = _share_passed(verdict) if scheme == Scheme.DENSE else 0.0
     return (fixed + share) / (len(counted) + 1)
+
+
+def trap_reward(result: TrapResult, scheme: Scheme | str = Scheme.POINTS) -> float:
+    """Return the reward of a trap, from 0 to 1.
+
+    - `points`: the score divided by the largest score.
+    - `all_or_nothing`: 1 if the score is the largest one, else 0.
+    - `per_defect`: the share of the counted defects that a test catches at all seeds.
+
+    A test that compares the subject with a copy of the starter catches the starter, so it earns all points of a hunt
+    with a single defect.
+    """
+    if scheme not in (Scheme.POINTS, Scheme.ALL_OR_NOTHING, Scheme.PER_DEFECT):
+        raise UsageError(f"scheme is {scheme!r}; for a trap, use points, all_or_nothing or per_defect")
+    if scheme == Scheme.ALL_OR_NOTHING:
+        return float(0 < result.max_score <= result.score)
+    if scheme == Scheme.POINTS:
+        return min(result.score / result.max_score, 1.0) if result.max_score else 0.0
+    counted = [each for each in result.defects if not each.stretch]
+    return sum(1 for each in counted if each.caught is Caught.ALWAYS) / len(counted) if counted else 0.0
 
 
 def _share_passed(verdict: Verdict) -> float:

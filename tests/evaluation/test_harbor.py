@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from grader import cheats
 from grader.errors import UsageError
+from grader.evaluation.catalogue import hunt_of
 from grader.evaluation.harbor.exporting import export_tasks
 from grader.evaluation.rewards import Scheme
 from grader.spec.loading import load_exercise
@@ -109,6 +111,14 @@ def test_the_starter_earns_nothing_in_any_scheme_but_the_dense_one(task, tmp_pat
         subprocess.run([*command, task / "environment" / FILE, tmp_path, scheme], cwd=verifier, timeout=120, check=True)
         earned = float((tmp_path / "reward.txt").read_text(encoding="utf-8"))
         assert (0 < earned < 1) if scheme is Scheme.DENSE else earned == 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", cheats(hunt_of(COURSE, EXERCISE)))
+def test_a_cheat_earns_nothing(task, tmp_path, name):
+    file = tmp_path / FILE
+    file.write_text(cheats(hunt_of(COURSE, EXERCISE))[name], encoding="utf-8")
+    assert verified(task, tmp_path / "logs", file) == (0, "0.000000")
 
 
 def test_solutions_are_added_if_asked_for_and_nothing_is_overwritten(tmp_path):

@@ -1,0 +1,137 @@
+"""What every environment needs: the question for a model, and the assessment of its answer."""
+
+import asyncio
+from collections.abc import Iterable
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from grader.api import agrade, grade_trap
+from grader.checks.outcome import Status
+from grader.errors import KitError, UsageError
+from grader.evaluation.answers import extract_code, extract_tests
+from grader.evaluation.catalogue import Hunt, exercises
+from grader.evaluation.rewards import Scheme, reward, trap_reward
+from grader.report.json import to_dict
+from grader.trap.result import Caught, Standing, TrapResult
+from grader.verdict.attribution import DefectStatus
+from grader.verdict.verdict import Result, Verdict
+
+MOST_FINDINGS = 5
+"""Findings that the feedback on an answer contains."""
+
+FIX_TASK = "Find the defects and return the whole repaired file in one Python block."
+
+TRAP_TASK = """\
+The file is defective. Do not repair it: return pytest functions, in one Python block, that right implementations pass
+and defective ones fail.
+
+- `subject` is a fixture. Write it where you would write `{entry}`. `gaussian(2, 5, 4)`, a fixture too, returns a tensor
+  of random numbers of that shape.
+- A test counts if it calls the subject and every right implementation passes it, whatever the random numbers are. A
+  defect is caught if such a test fails on that defect alone.
+- A test may use torch, numpy and pytest. It reads no files. At most 12 tests, 2 s each, 8 s in all."""
+
+
+class Form(StrEnum):
+    """What a model is asked to do with a hunt."""
+
+    FIX = "fix"
+    TRAP = "trap"
+
+
+class Assessment(Struct, frozen=True, kw_only=True):
+    """The assessment of an answer."""
+
+    value: float | None
+    """The reward, from 0 to 1; None if the kit could not judge."""
+    feedback: str
+    """What a model may read before it answers again: findings, but no name of a defect."""
+    code: str
+    """The Python code that was found in the answer."""
+    record: dict[str, Any]
+    """The verdict or the result of the trap as plain data. It names defects, so do not show it to a model."""
+
+
+def hunts_of(exercise_ids: Iterable[str] = (), course: str | Path | None = None) -> list[Hunt]:
+    """Return the hunts of these ids, by default all; raise `UsageError` for an unknown id."""
+    hunts = {hunt.id: hunt for hunt in exercises(course=course)}
+    chosen = list(exercise_ids) or list(hunts)
+    for each in chosen:
+        if each not in hunts:
+            raise UsageError(f"there is no {each} here; use one of {', '.join(hunts)}")
+    return [hunts[each] for each in chosen]
+
+
+def question(hunt: Hunt, form: Form) -> str:
+    """Return the question for a model: story, interface, file and task."""
+    task = FIX_TASK if form is Form.FIX else TRAP_TASK.format(entry=hunt.entry)
+    return f"{hunt.prompt}\n`{hunt.file_name}`:\n\n```python\n{hunt.starter.rstrip()}\n```\n\n{task}\n"
+
+
+async def assess(
+    hunt: Hunt,
+    form: Form,
+    answer: str,
+    *,
+    scheme: Scheme = Scheme.ALL_OR_NOTHING,
+    course: str | Path | None = None,
+    seed: int | None = None,
+) -> Assessment:
+    """Assess a model's answer. An error of the kit is an assessment without a value and never a value of 0."""
+    code = extract_code(answer, hunt.id, course=course) if form is Form.FIX else extract_tests(answer)
+    try:
+        if form is Form.FIX:
+            verdict = await agrade(hunt.id, code, course=course, seed=seed)
+            return _of_fix(verdict, code, scheme)
+        return await asyncio.to_thread(_assess_trap, hunt, code, scheme, course, seed)
+    except KitError as error:
+        return Assessment(value=None, feedback="The kit could not judge this answer.", code=code, record=_error(error))
+
+
+def _assess_trap(hunt: Hunt, code: str, scheme: Scheme, course: str | Path | None, seed: int | None) -> Assessment:
+    result = grade_trap(hunt.id, code, course=course, seed=seed)
+    return Assessment(
+        value=trap_reward(result, scheme),
+        feedback=_trap_feedback(result),
+        code=code,
+        record=msgspec.to_builtins(result, str_keys=True),
+    )
+
+
+def _of_fix(verdict: Verdict, code: str, scheme: Scheme) -> Assessment:
+    return Assessment(
+        value=reward(verdict, scheme), feedback=_fix_feedback(verdict), code=code, record=to_dict(verdict)
+    )
+
+
+def _fix_feedback(verdict: Verdict) -> str:
+    """Return what a student's page says: fixed defects by number, and the first findings."""
+    if verdict.outcome is Result.FIXED:
+        return "Every defect is fixed."
+    if not verdict.was_checked():
+        return f"No check could run: {verdict.reason}"
+    fixed = [f"Defect {each.number} is fixed." for each in verdict.defects if each.status is DefectStatus.FIXED]
+    checks = [each for each in to_dict(verdict)["checks"] if each["status"] != Status.PASSED and each["finding"]]
+    findings = [f"- {each['id']}: {each['finding']}" for each in checks[:MOST_FINDINGS]]
+    return "\n".join(["The file is not fixed yet.", *fixed, "Checks that failed:", *findings])
+
+
+def _trap_feedback(result: TrapResult) -> str:
+    if result.problem:
+        return f"No test ran: {result.problem}"
+    set_aside = [
+        f"- {each.name} does not count ({each.standing}). {each.reason}".rstrip()
+        for each in result.tests
+        if each.standing is not Standing.COUNTS
+    ]
+    caught = [f"Defect {each.number} is caught." for each in result.defects if each.caught is Caught.ALWAYS]
+    missed = [] if result.catches_all() else ["The tests do not catch every defect."]
+    return "\n".join([*caught, *missed, *set_aside])
+
+
+def _error(error: KitError) -> dict[str, Any]:
+    return {"error": type(error).__name__, "reason": str(error)}
