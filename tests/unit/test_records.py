@@ -11,8 +11,14 @@ from msgspec import Struct
 
 import grader
 
+FRAMEWORKS = "grader.evaluation.environments."
+"""Modules that subclass the models of optional frameworks, which change as the frameworks require."""
+
 MODULES = [
-    module.name for module in pkgutil.walk_packages(grader.__path__, "grader.") if not module.name.endswith("__main__")
+    module.name
+    for module in pkgutil.walk_packages(grader.__path__, "grader.")
+    if not module.name.endswith("__main__")
+    and (not module.name.startswith(FRAMEWORKS) or module.name.endswith("questions"))
 ]
 
 STATEFUL = (
