@@ -157,6 +157,7 @@ STEPS = {
     "rewrites": "rewrites",
     "equivalents": "declared",
     "usual tests": "missed by",
+    "model trap": "trap",
 }
 """The steps with their headings in the table."""
 

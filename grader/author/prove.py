@@ -18,6 +18,7 @@ from msgspec import structs
 
 from grader.author.derived_files import compare_sources, derive_files, derive_schema, read_module
 from grader.author.differential import find_differences, match_equivalents
+from grader.author.model_trap import judge_model_trap
 from grader.author.mutants import Mutant, mutants_of
 from grader.author.mutation_testing import try_mutants
 from grader.author.proof import (
@@ -37,6 +38,7 @@ from grader.processes.examiner_process import usable_cores
 from grader.processes.task_pool import TaskPool
 from grader.spec.loading import read_exercise
 from grader.spec.paths import Course, read_cache, write_cache, write_product
+from grader.trap.implementations import trap_digest
 from grader.verdict.digest import files_digest, key_digest, kit_digest
 from grader.verdict.signatures import has_key
 
@@ -59,7 +61,7 @@ Job = tuple[Future[Any], Callable[[], None]]
 
 StepTask = Callable[..., list[Step]]
 
-STEP_TASKS: tuple[StepTask, ...] = (judge_exactly, judge_rewrites, run_usual_tests)
+STEP_TASKS: tuple[StepTask, ...] = (judge_exactly, judge_rewrites, run_usual_tests, judge_model_trap)
 """Tasks for the pool; each returns some of the proof's steps. Results are cached by the tasks' names."""
 
 Advance = Callable[[int, int], None]
@@ -121,6 +123,7 @@ class _UnfinishedProof:
         missed_by = msgspec.json.encode([defect.missed_by for defect in exercise.defects])  # not in the digests below
         self._names = {task: task.__name__ for task in STEP_TASKS}
         self._names[run_usual_tests] += f" {hashlib.sha256(missed_by).hexdigest()[:16]}"
+        self._names[judge_model_trap] += f" {_digest_of_model_trap(course, exercise_id)[:16]}"
         self._cache = ProofCache(course, exercise_id, fresh=fresh)
         self._digest = self._cache.digest(
             steps=self._names.values(),
@@ -282,6 +285,13 @@ def result_digests(course: Course, exercise_id: str) -> dict[str, str]:
     fixes = files_digest(course, f"fixes_{exercise_id}", files)
     steps = _joined(key, kit_digest(course, "proves_steps", PROVES_STEPS), fixes)
     return {"status": mutants, "difference": mutants, "steps": steps}
+
+
+def _digest_of_model_trap(course: Course, exercise_id: str) -> str:
+    """Digest the model trap and everything that it runs on."""
+    files = [path for path in [course.model_trap(exercise_id)] if path.is_file()]
+    step = kit_digest(course, "proves_traps", ("author/model_trap.py",))
+    return _joined(step, trap_digest(course, exercise_id), files_digest(course, f"model_trap_{exercise_id}", files))
 
 
 def _joined(*digests: str) -> str:

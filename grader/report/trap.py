@@ -73,7 +73,7 @@ def render_trap_json(result: TrapResult) -> str:
                 "name": printable(test.name),
                 "counts": test.standing is Standing.COUNTS,
                 "standing": test.standing,
-                "reason": None if test.standing is Standing.COUNTS else printable(_why(test)),
+                "reason": None if test.standing is Standing.COUNTS else printable(reason_of(test)),
             }
             for test in result.tests
         ],
@@ -120,10 +120,10 @@ def _test_words(test: object) -> Text:
     name = printable(test.name, MOST_NAME)
     if test.standing is Standing.COUNTS:
         return Text.assemble((name, "green"), f"  accepts {test.accepts} of {test.of}")
-    return Text.assemble((name, "yellow"), f"  set aside: {_why(test)}")
+    return Text.assemble((name, "yellow"), f"  set aside: {reason_of(test)}")
 
 
-def _why(test: TestResult) -> str:
+def reason_of(test: TestResult) -> str:
     """Return why a test does not count, and what to change."""
     if test.standing is Standing.FAILS_REFERENCE:
         return f"it fails on every right implementation: {_failure(test)}"

@@ -17,6 +17,9 @@ from grader.verdict.digest import exercise_digest, files_digest, kit_digest
 MOST_HALF_MENDED = 6
 """The most half-mended implementations on which a trap runs, so that a trap stays fast."""
 
+MOST_WRONG_FIXES = 8
+"""The most wrong fixes of a decoy on which a trap runs, for the same reason."""
+
 
 class Role(StrEnum):
     """What an implementation is for."""
@@ -40,8 +43,11 @@ class Implementation(Struct, frozen=True, kw_only=True):
     is_reference: bool = False
 
 
-def implementations_of(course: Course, exercise: Exercise) -> list[Implementation]:
-    """Return all implementations of an exercise, the reference first."""
+def implementations_of(course: Course, exercise: Exercise, *, has_every_wrong_fix: bool) -> list[Implementation]:
+    """Return the implementations of an exercise, the reference first.
+
+    Unless `has_every_wrong_fix`, there are at most `MOST_WRONG_FIXES` of a decoy, taken from the list at equal steps.
+    """
     reference = course.reference(exercise.id).read_text(encoding="utf-8")
     numbers = exercise.numbers()
     found = [_right(1, submission_from_text(reference), is_reference=True)]
@@ -62,7 +68,11 @@ def implementations_of(course: Course, exercise: Exercise) -> list[Implementatio
             )
     fixes = load_wrong_fixes(course, exercise.id)
     role = Role.HALF_MENDED if exercise.defects else Role.DEFECTIVE
-    for number, fix in enumerate(fixes if role is Role.DEFECTIVE else fixes[:MOST_HALF_MENDED], 1):
+    if role is Role.HALF_MENDED:
+        fixes = fixes[:MOST_HALF_MENDED]
+    elif not has_every_wrong_fix and len(fixes) > MOST_WRONG_FIXES:
+        fixes = [fixes[place * len(fixes) // MOST_WRONG_FIXES] for place in range(MOST_WRONG_FIXES)]
+    for number, fix in enumerate(fixes, 1):
         own = frozenset({number}) if role is Role.DEFECTIVE else frozenset()
         found.append(Implementation(role=role, number=number, source=submission_from_text(fix.text), defects=own))
     return found

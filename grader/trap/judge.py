@@ -64,10 +64,12 @@ class TrapJudge:
         own: Submission | None = None,
         roles: Collection[Role] = tuple(Role),
         seconds: float = TRAP_SECONDS,
+        is_proof: bool = False,
     ) -> TrapResult:
         """Return the result of a trap on the implementations with these roles.
 
-        Its tests may run for so many seconds. In a sealed edition, `own`, the student's fix, is the right one.
+        Its tests may run for so many seconds. In a sealed edition, `own`, the student's fix, is the right one. For a
+        proof, the tests run on every wrong fix of a decoy, and at every seed.
         Raises `UsageError` if it is missing there, and `BrokenExerciseError` if a full edition has none.
         """
         started = time.monotonic()
@@ -75,7 +77,8 @@ class TrapJudge:
         seed = secrets.randbelow(MAX_SEED) if seed is None else seed
         relay = Relay(self._source, exercise, trap, seconds=seconds, strict=self._strict)
         if exercise.edition.HAS_REFERENCE:
-            implementations = [each for each in implementations_of(self._course, exercise) if each.role in roles]
+            every = implementations_of(self._course, exercise, has_every_wrong_fix=is_proof)
+            implementations = [each for each in every if each.role in roles]
         elif own is not None:
             implementations = implementations_at_home(self._course, exercise, own)
         else:
@@ -83,17 +86,24 @@ class TrapJudge:
                 f"fix {exercise.id} first: here, your own fix is the right implementation that your trap must accept; "
                 "the other implementations wait for the hand-in"
             )
-        return _Judgement(relay, exercise, implementations, trap.label, seed).result(started)
+        return _Judgement(relay, exercise, implementations, trap.label, seed, is_proof=is_proof).result(started)
 
 
 class _Judgement:
     """One trap on one exercise."""
 
     def __init__(
-        self, relay: Relay, exercise: Exercise, implementations: list[Implementation], file: str, seed: int
+        self,
+        relay: Relay,
+        exercise: Exercise,
+        implementations: list[Implementation],
+        file: str,
+        seed: int,
+        *,
+        is_proof: bool,
     ) -> None:
         self._relay, self._exercise, self._implementations = relay, exercise, implementations
-        self._file, self._seed = file, seed
+        self._file, self._seed, self._is_proof = file, seed, is_proof
         self._seeds = [random.Random(f"{seed}/{number}").randrange(MAX_SEED) for number in range(SEEDS)]  # noqa: S311 - seeds of inputs
         if not any(each.role is Role.RIGHT for each in self._implementations):
             raise BrokenExerciseError(f"{exercise.id}: there is no right implementation to run the trap on")
@@ -111,9 +121,10 @@ class _Judgement:
             random.SystemRandom().shuffle(others)
             for each in others:
                 runs = self._runs(each)
-                if not runs or self._is_time_up:
-                    break
-                self._observe(each, self._relay.run(each.source, runs=runs, noisy=self._noisy(each)))
+                if runs and not self._is_time_up:
+                    self._observe(each, self._relay.run(each.source, runs=runs, noisy=self._noisy(each)))
+                else:
+                    self._observations.append(Observation(implementation=each, outcomes=()))
         is_time_up = self._is_time_up
         names = session.names
         order = {id(each): place for place, each in enumerate(self._implementations)}
@@ -152,8 +163,9 @@ class _Judgement:
 
     def _runs(self, implementation: Implementation) -> list[TestRun]:
         """Return the runs of all tests that are not set aside yet."""
-        is_decoy = implementation.role is Role.DEFECTIVE and not self._exercise.defects  # with many wrong fixes
-        seeds = self._seeds if implementation.role in EVERY_SEED and not is_decoy else self._seeds[:1]
+        is_wrong_fix = implementation.role is Role.DEFECTIVE and not self._exercise.defects  # of which there are many
+        is_at_every_seed = implementation.role in EVERY_SEED and (self._is_proof or not is_wrong_fix)
+        seeds = self._seeds if is_at_every_seed else self._seeds[:1]
         collected = {outcome.test for outcome in self._observations[0].outcomes}
         return [TestRun(test=test, seed=seed) for seed in seeds for test in sorted(collected - self._dropped)]
 

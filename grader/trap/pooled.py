@@ -15,6 +15,12 @@ SERVICE = "grader.trap.service"
 MOST_SECONDS = 60.0
 """The most seconds for one trap, with all its processes, on a busy machine."""
 
+PROOF_SECONDS = 600.0
+"""The same for the proof of a model trap, whose tests run on every wrong fix."""
+
+PROOF_TEST_SECONDS = 120.0
+"""The most seconds of all tests of a model trap in a proof."""
+
 
 class TrapRequest(Struct, frozen=True, kw_only=True):
     """A request for the result of a trap."""
@@ -22,6 +28,7 @@ class TrapRequest(Struct, frozen=True, kw_only=True):
     exercise: str
     trap: Trap
     seed: int
+    is_proof: bool = False
 
 
 class TrapAnswer(Struct, frozen=True, kw_only=True):
@@ -44,12 +51,15 @@ class PooledTrapJudge:
         """Kill the busy processes and cancel later requests. Callable from any thread."""
         self._client.cancel()
 
-    def judge(self, exercise_id: str, trap: Trap, seed: int) -> TrapResult:
-        """Return the result of a trap. Raises what `TrapJudge` raises, and `ExaminerDiedError`."""
+    def judge(self, exercise_id: str, trap: Trap, seed: int, *, is_proof: bool = False) -> TrapResult:
+        """Return the result of a trap. `is_proof` as for `TrapJudge`, with ample time.
+
+        Raises what `TrapJudge` raises, and `ExaminerDiedError`.
+        """
         request = Request(
-            body=msgspec.msgpack.encode(TrapRequest(exercise=exercise_id, trap=trap, seed=seed)),
+            body=msgspec.msgpack.encode(TrapRequest(exercise=exercise_id, trap=trap, seed=seed, is_proof=is_proof)),
             name=trap.label,
-            seconds=MOST_SECONDS,
+            seconds=PROOF_SECONDS if is_proof else MOST_SECONDS,
             topic=exercise_id,
             stamps=self._course.stamps(exercise_id),
         )

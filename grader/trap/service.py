@@ -13,8 +13,13 @@ from grader.errors import KitError
 from grader.processes.examiner_process import Requests
 from grader.processes.worker_source import open_worker_source
 from grader.spec.paths import Course
+from grader.trap.implementations import Role
 from grader.trap.judge import TrapJudge
-from grader.trap.pooled import TrapAnswer, TrapRequest
+from grader.trap.pooled import PROOF_TEST_SECONDS, TrapAnswer, TrapRequest
+from grader.trap.relay import TRAP_SECONDS
+
+PROVED_ROLES = (Role.RIGHT, Role.DEFECTIVE)
+"""The roles of the implementations on which a model trap is proven."""
 
 _requests = msgspec.msgpack.Decoder(TrapRequest)
 
@@ -31,7 +36,12 @@ def _serve(course: Course, *, strict: bool) -> None:
 
 def _answer(judge: TrapJudge, request: TrapRequest) -> TrapAnswer:
     try:
-        return TrapAnswer(result=judge(request.exercise, request.trap, seed=request.seed))
+        seconds, roles = (PROOF_TEST_SECONDS, PROVED_ROLES) if request.is_proof else (TRAP_SECONDS, tuple(Role))
+        is_proof = request.is_proof
+        result = judge(
+            request.exercise, request.trap, seed=request.seed, roles=roles, seconds=seconds, is_proof=is_proof
+        )
+        return TrapAnswer(result=result)
     except errors.LostNurseryError:
         raise  # this process cannot judge any more; its owner starts another
     except KitError as error:

@@ -2,32 +2,73 @@
 
 import pytest
 
+from grader.author.model_trap import trap_problems
+from grader.spec.loading import load_exercise
 from grader.spec.paths import Course
-from grader.trap.implementations import Role
+from grader.trap.implementations import MOST_WRONG_FIXES, Role, implementations_of
 from grader.trap.judge import TrapJudge
 from grader.trap.reading import read_trap
-from grader.trap.result import Caught, Standing
+from grader.trap.relay import Trap
+from grader.trap.result import TrapResult
 from tests.support.paths import ROOT
 from tests.support.traps import Traps
 
 EXERCISES = Course(root=ROOT).exercise_ids()
 QUICK = "exercise_06"
-AMPLE = 60.0
+DECOY = "exercise_35"
+AMPLE = 120.0
 """Seconds for tests that are not about time: decoys have many wrong fixes."""
+
+LEAVING_TRACES = """
+def test_right(subject, gaussian):
+    subject
+
+def test_wrong(subject, gaussian):
+    assert subject is None
+"""
+
+
+def proved(traps: Traps, exercise_id: str, trap: Trap) -> TrapResult:
+    judge = TrapJudge(traps.course, traps.source)
+    return judge(exercise_id, trap, seed=7, roles=(Role.RIGHT, Role.DEFECTIVE), seconds=AMPLE, is_proof=True)
 
 
 def require_model_trap(traps: Traps, exercise_id: str) -> None:
     course = traps.course
-    trap = read_trap(course, exercise_id, course.model_trap(exercise_id))
-    result = TrapJudge(course, traps.source)(exercise_id, trap, roles=(Role.RIGHT, Role.DEFECTIVE), seconds=AMPLE)
-    assert result.problem == ""
-    assert [(test.name, test.reason) for test in result.tests if test.standing is not Standing.COUNTS] == []
-    assert [each.number for each in result.defects if each.caught is not Caught.ALWAYS] == []
+    path = course.model_trap(exercise_id)
+    result = proved(traps, exercise_id, read_trap(course, exercise_id, path))
+    assert trap_problems(result, load_exercise(course.description(exercise_id)), course.shown(path)) == []
     assert result.catches_all()
 
 
 def test_a_model_trap_holds(traps: Traps) -> None:
     require_model_trap(traps, QUICK)
+
+
+def test_a_model_trap_that_does_not_hold_gets_places_and_remedies(traps: Traps) -> None:
+    exercise = load_exercise(traps.course.description(QUICK))
+    result = proved(traps, QUICK, Trap(label="trap.py", text=LEAVING_TRACES))
+    first, second, *remaining = trap_problems(result, exercise, "solutions/exercise_06/trap.py")
+    assert first.startswith("solutions/exercise_06/trap.py:1: test_right does not count: it does not call the subject")
+    assert second.startswith("solutions/exercise_06/trap.py:6: test_wrong does not count: it does not call the subject")
+    names = {defect.id for defect in exercise.defects}
+    assert {problem.split(": ")[1].split(" alone is caught never")[0] for problem in remaining} == names
+    assert all("write a test that fails on it at every seed" in problem for problem in remaining)
+    broken = proved(traps, QUICK, Trap(label="trap.py", text="x = 1\ndef test_a(:\n"))
+    (problem,) = trap_problems(broken, exercise, "solutions/exercise_06/trap.py")
+    assert problem.startswith("solutions/exercise_06/trap.py:2: no test runs: SyntaxError")
+
+
+def test_students_traps_run_on_some_wrong_fixes_of_a_decoy_and_a_proof_on_all(course: Course) -> None:
+    exercise = load_exercise(course.description(DECOY))
+
+    def defective(*, has_every_wrong_fix: bool) -> list[str]:
+        found = implementations_of(course, exercise, has_every_wrong_fix=has_every_wrong_fix)
+        return [each.source.digest() for each in found if each.role is Role.DEFECTIVE]
+
+    every, some = defective(has_every_wrong_fix=True), defective(has_every_wrong_fix=False)
+    assert len(some) == len(set(some)) == MOST_WRONG_FIXES < len(every)
+    assert set(some) <= set(every)
 
 
 @pytest.mark.slow
