@@ -112,8 +112,6 @@ def result_words(verdict: Verdict) -> tuple[str, str]:
     """Return the result in words, and its style on a terminal."""
     if verdict.is_right_so_far():
         return "Nothing wrong found here", "bold green"
-    if awaits_claim(verdict):
-        return "Every check passes", "bold yellow"
     return {
         Result.FIXED: ("Fixed", "bold green"),
         Result.NOT_FIXED: ("Not yet", "bold yellow"),
@@ -211,7 +209,7 @@ def shown_defects(verdict: Verdict, exercise: Exercise) -> list[DefectVerdict]:
     """
     numbers = exercise.numbers()
     ordered = sorted(verdict.defects, key=lambda defect: numbers[defect.id])
-    if not _hides_count(verdict, exercise):
+    if not hides_count(verdict, exercise):
         return ordered
     found = {defect for cause in shown_causes(verdict) for defect in cause.defects}
     return [each for each in ordered if each.status is DefectStatus.FIXED or each.id in found or _was_touched(each)]
@@ -223,14 +221,14 @@ def _was_touched(defect: DefectVerdict) -> bool:
     return defect.status is DefectStatus.UNKNOWN and defect.reason is not None and defect.reason.kind in touched
 
 
-def _hides_count(verdict: Verdict, exercise: Exercise) -> bool:
+def hides_count(verdict: Verdict, exercise: Exercise) -> bool:
     """Return whether the number of defects is not known to the student: it is once everything is fixed."""
     return exercise.announces is Announcement.NOTHING and verdict.outcome is not Result.FIXED
 
 
 def defect_points(defect: DefectVerdict, verdict: Verdict, exercise: Exercise) -> str:
     """Return the points of a defect as its row shows them; the points of all rows would give their number away."""
-    if _hides_count(verdict, exercise):
+    if hides_count(verdict, exercise):
         return points_with_unit(defect) if defect.status is DefectStatus.FIXED else ""
     return f"{points(defect.points)} of {points(defect.max_points)}" + (", extra" if defect.stretch else "")
 
@@ -249,8 +247,8 @@ def _is_shown(defect: DefectVerdict, verdict: Verdict) -> bool:
 
 def regression_row(verdict: Verdict, exercise: Exercise) -> RegressionRow:
     """Return the table's last row: whether anything besides the defects broke, and its points."""
-    worth, is_hidden = points(exercise.nothing_else_broke), _hides_count(verdict, exercise)
-    other = "else " if exercise.defects else ""
+    worth, is_hidden = points(exercise.nothing_else_broke), hides_count(verdict, exercise)
+    other = "else " if exercise.defects or verdict.outcome is not Result.FIXED else ""
     earned = "" if is_hidden else f"0 of {worth}"
     if verdict.regressions:
         note = f"your change broke {listed_checks(verdict.regressions, check_names(exercise))}"
@@ -274,6 +272,12 @@ def claim_invitation(exercise_id: str) -> str:
     """Return how to claim that nothing is wrong."""
     command = f"python -m grader claim {exercise_id} sound --line N"
     return f"do you think that nothing is wrong? Say so, with the line that looked wrong: {command}"
+
+
+def undecided(exercise_id: str) -> str:
+    """Return the advice for a file in which checks find no fault, while the claim that it is right is missing."""
+    search = "the checks do not decide this one for you. Look for a fault by experiments of your own"
+    return f"{search}; or {claim_invitation(exercise_id)}"
 
 
 def _remedy(verdict: Verdict, exercise: Exercise) -> str:
@@ -304,7 +308,7 @@ def _next(verdict: Verdict, exercise: Exercise, hint: Text) -> list[Line]:
     if verdict.is_right_so_far():
         return [Text("Next: hand it in; the checks that run then decide the rest.", "dim")]
     if awaits_claim(verdict):
-        return [Text(f"Next: {claim_invitation(verdict.exercise)}", "dim")]
+        return [Text(f"Next: {undecided(verdict.exercise)}", "dim")]
     if verdict.outcome is not Result.FIXED and remaining and exercise.has_hints():
         return [hint]
     if verdict.outcome is not Result.FIXED:

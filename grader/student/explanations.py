@@ -122,7 +122,9 @@ def _explained(exercise: Exercise, edition: Sealed, revealed: Revealed) -> Exerc
         exercise,
         source=revealed.solution.source,
         decoy=revealed.solution.decoy,
-        edition=Explained(hidden_checks=edition.hidden_checks, defects=edition.defects),
+        edition=Explained(
+            hidden_checks=edition.hidden_checks, defects=edition.defects, near_misses=edition.near_misses
+        ),
     )
 
 

@@ -11,11 +11,11 @@ from grader.errors import UsageError
 from grader.report.check_names import check_names
 from grader.report.findings import reason_words, sentence
 from grader.report.phrases import (
-    claim_invitation,
     misspelt_name,
     near_miss_hint,
     points_with_unit,
     shown_defects,
+    undecided,
 )
 from grader.report.view import Hint, Progress
 from grader.spec.exercise import Announcement, Defect, Exercise
@@ -66,7 +66,7 @@ def next_hint(
     other = _instead_of_steps(exercise, verdict, crash, remaining, has_number=bool(number))
     if other is not None:
         return other
-    defect = _defect_with_number(exercise, number) if number else remaining[0]
+    defect = _defect_with_number(exercise, verdict, progress, number) if number else remaining[0]
     label, judged = exercise.numbers()[defect.id], _verdict_on(verdict, defect)
     if judged.status is DefectStatus.FIXED:
         message = f"Defect {label} is fixed: {defect.title}."
@@ -122,7 +122,7 @@ def _instead_of_steps(
         message = f"The checks here find nothing wrong in {name}: hand it in, and the other checks decide."
         return _without_steps(exercise, message)
     if awaits_claim(verdict):
-        return _without_steps(exercise, f"Every check passes: {claim_invitation(name)}")
+        return _without_steps(exercise, f"No hint: {undecided(name)}")
     if crash is not None and not crash.defects and not has_number:
         at = f" ({crash.finding.location})" if crash.finding.location else ""
         step = f"It stops with {sentence(crash.finding)}{at}. Follow the call there: python -m grader try {name}"
@@ -131,10 +131,10 @@ def _instead_of_steps(
         return _without_steps(exercise, f"Nothing is wrong with {name} as it stands; there is nothing to hint at.")
     if remaining or has_number:
         return None
-    new = f"what fails is new: python -m grader diff {name} shows what you changed."
-    done = "there is nothing left to hint at." if is_fixed else new
-    fixed = f"Every defect of {name} is fixed; " if exercise.defects else f"{name} had no defect; "
-    return _without_steps(exercise, f"{fixed}{done}")
+    if is_fixed:
+        return _without_steps(exercise, f"Every defect of {name} is fixed; there is nothing left to hint at.")
+    new = f"What fails is new, none of it was in the starter: python -m grader diff {name} shows what you changed."
+    return _without_steps(exercise, new)
 
 
 def _next_commands(exercise: Exercise) -> str:
@@ -167,12 +167,17 @@ def _remaining(exercise: Exercise, verdict: Verdict, crash: Cause | None) -> lis
     return sorted(remaining, key=sort_key)
 
 
-def _defect_with_number(exercise: Exercise, number: int) -> Defect:
+def _defect_with_number(exercise: Exercise, verdict: Verdict, progress: Progress, number: int) -> Defect:
+    """Return the defect with this number; raise `UsageError` if the student cannot know of one.
+
+    Unless the exercise announces the number of defects, students know of those on the page and in earlier hints.
+    """
     numbers = exercise.numbers()
-    if number > len(numbers):
-        known = f"its defects are 1 to {len(numbers)}" if numbers else "leave the number out"
-        raise UsageError(f"{exercise.id} has no defect {number}; {known}")
-    return next(defect for defect in exercise.defects if numbers[defect.id] == number)
+    known = {each.id for each in shown_defects(verdict, exercise)} | progress.hints_given.keys()
+    found = next((each for each in exercise.defects if numbers[each.id] == number and each.id in known), None)
+    if found is None:
+        raise UsageError(f"nothing is known of a defect {number} in {exercise.id} yet; leave the number out")
+    return found
 
 
 def _verdict_on(verdict: Verdict, defect: Defect) -> DefectVerdict:

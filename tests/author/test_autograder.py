@@ -185,15 +185,15 @@ def names_and_ids(course) -> list[str]:
     return [text for defect in defects for text in (defect.id, defect.title)]
 
 
-def test_gradescope_reads_points_for_each_defect_by_its_number(course, grader):
+def test_gradescope_reads_points_for_each_fixed_defect_by_its_number(course, grader):
     machine = grader("gradescope")
     done, results = machine.grade(starter(EXERCISE))
     assert done.returncode == 0, done.stderr
     assert results["score"] == 0
     assert [(test["name"], test["score"], test["max_score"]) for test in results["tests"]] == [
-        ("Defect 1", 0, 7),
+        ("Defect 1", 0, 0),
         ("Defect 2 (extra)", 0, 0),
-        ("Nothing else broke", 0, 3),
+        ("Everything fixed, and nothing else broken", 0, 10),
     ]
     text = machine.results.read_text(encoding="utf-8") + done.stdout + done.stderr
     assert not [name for name in names_and_ids(course) if name in text]

@@ -21,6 +21,8 @@ from grader.classroom.gradebook import Gradebook, Student
 from grader.classroom.gradebook.class_records import ClassRecords
 from grader.errors import UsageError
 from grader.report.findings import sentence
+from grader.report.phrases import shown_defects
+from grader.verdict.verdict import Result
 from tests.support.paths import CORPUS, ROOT
 
 GOLDEN = CORPUS / "golden" / "exports"
@@ -268,7 +270,7 @@ def test_a_verdict_comes_out_of_the_gradebook_as_it_went_in(gradebook, course):
     assert [test.name for test in student_tests(verdict, exercise)] == [
         "Defect 1",
         "Defect 2 (extra)",
-        "Nothing else broke",
+        "Everything fixed, and nothing else broken",
     ]
 
 
@@ -380,7 +382,7 @@ def test_defects_that_an_exercise_no_longer_has_are_left_out(gradebook, course, 
     for to in sorted(EXPORTS):
         export(gradebook, to, tmp_path / to, course)
     tests = json.loads((tmp_path / "gradescope/bob/exercise_03/results.json").read_text(encoding="utf-8"))["tests"]
-    assert [test["name"] for test in tests] == ["Defect 2 (extra)", "Nothing else broke"]
+    assert [test["name"] for test in tests] == ["Defect 2 (extra)", "Everything fixed, and nothing else broken"]
 
 
 def test_names_of_folders_are_safe_and_no_two_are_the_same():
@@ -494,3 +496,18 @@ def test_an_exercise_that_was_taken_out_of_the_course_costs_no_grade_and_stops_n
     assert [(row["exercise_03"], row["exercise_03 extra"]) for row in rows[:2]] == [("10", "0"), ("10", "1")]
     written = sorted(path.relative_to(tmp_path) for path in (tmp_path / "junit").rglob("*.xml"))
     assert written == [Path("junit/ada/exercise_05/junit.xml")]
+
+
+def test_tests_of_a_student_do_not_tell_how_many_defects_there_are(gradebook, course):
+    """Without an announcement, what is not fixed has no points of its own, and only defects on the page have a row."""
+    loader = ExerciseLoader(course)
+    with ClassRecords(gradebook) as records:
+        grades = [each for each in records.grades() if each.verdict and each.outcome == Result.NOT_FIXED]
+        assert grades
+        for grade in grades:
+            exercise, verdict = loader.get(grade.exercise), records.verdict(grade)
+            *tests, last = student_tests(verdict, exercise)
+            assert len(tests) == len(shown_defects(verdict, exercise))
+            assert not any(each.max_points for each in tests if not each.passed)
+            assert sum(each.max_points for each in (*tests, last) if not each.is_extra) == verdict.max_score
+            assert last.points == 0.0

@@ -107,11 +107,29 @@ def test_hints_follow_what_the_file_has_left(own_course, exercise, steps):
 
 
 def test_a_number_asks_for_one_defect_whose_name_is_told_once_it_is_fixed(own_course, exercise, steps):
-    assert next_hint(own_course, exercise, verdict_on(own_course, set()), 2).steps == steps(LONG)[:1]
+    assert next_hint(own_course, exercise, showing(verdict_on(own_course, set()), LONG), 2).steps == steps(LONG)[:1]
     told = next_hint(own_course, exercise, verdict_on(own_course, {MASK}), 1).next_action
     assert told == "Defect 1 is fixed: the masked scores were thrown away."
-    with pytest.raises(UsageError, match="exercise_03 has no defect 3; its defects are 1 to 2"):
+    with pytest.raises(UsageError, match="nothing is known of a defect 3 in exercise_03 yet; leave the number out"):
         next_hint(own_course, exercise, verdict_on(own_course, set()), 3)
+
+
+def showing(verdict: Verdict, defect: str) -> Verdict:
+    """The verdict with a finding about the defect."""
+    finding = Finding(kind=FailureKind.VALUES)
+    checks = [Outcome(check="values", status=Status.FAILED, finding=finding)]
+    return msgspec.structs.replace(verdict, checks=checks, causes={"values": [defect]})
+
+
+def test_a_number_that_no_page_has_shown_gets_the_same_answer_whether_or_not_there_is_such_a_defect(
+    own_course, exercise, steps
+):
+    verdict = showing(verdict_on(own_course, set()), MASK)
+    for number in (2, 3, 70):
+        with pytest.raises(UsageError, match=f"nothing is known of a defect {number} in exercise_03 yet"):
+            next_hint(own_course, exercise, verdict, number)
+    assert next_hint(own_course, exercise, verdict, 1).steps == steps(MASK)[:1]
+    assert next_hint(own_course, exercise, verdict_on(own_course, set()), 1).steps == steps(MASK)[:2]  # known by now
 
 
 UNDECIDED = Reason(kind=UnknownReason.UNDECIDED)
@@ -170,7 +188,7 @@ def test_of_a_hunt_without_defects_no_hint_says_that_one_was_fixed(own_course):
     assert next_hint(own_course, exercise, verdict).next_action.startswith(
         "Nothing is wrong with exercise_36 as it stands"
     )
-    with pytest.raises(UsageError, match="exercise_36 has no defect 1; leave the number out"):
+    with pytest.raises(UsageError, match="nothing is known of a defect 1 in exercise_36 yet; leave the number out"):
         next_hint(own_course, exercise, msgspec.structs.replace(verdict, outcome=Result.NOT_FIXED), 1)
 
 
@@ -490,8 +508,8 @@ def test_where_all_is_fixed_and_something_new_fails_the_hint_is_to_look_at_the_c
     text = own_course.reference(EXERCISE).read_text(encoding="utf-8")
     module.write_text(text.replace("self.dropout", "self.drop"), encoding="utf-8")
     shown = " ".join(run_cli("hint", EXERCISE, cwd=own_course.root).stdout.split())
-    told = "what fails is new: python -m grader diff exercise_03 shows what you changed."
-    assert shown == f"Every defect of exercise_03 is fixed; {told}"
+    told = "python -m grader diff exercise_03 shows what you changed."
+    assert shown == f"What fails is new, none of it was in the starter: {told}"
 
 
 def test_the_hint_for_an_empty_file_says_how_to_get_the_starter_back(own_course, run_cli):

@@ -11,6 +11,7 @@ from msgspec import Struct, structs
 from grader.classroom.gradebook.class_records import ClassRecords, GradeRow
 from grader.report.check_names import check_names
 from grader.report.findings import full_text, reason_words
+from grader.report.phrases import hides_count, shown_defects
 from grader.spec.exercise import Exercise
 from grader.spec.loading import load_exercise
 from grader.spec.paths import Course
@@ -22,6 +23,9 @@ FORMULA = re.compile(r"(?:^|(?<=[;,|\t\r\n]))(?=[\s\"]*[=+\-@\uff1d\uff0b\uff0d\
 """The places where a spreadsheet may find a formula, whichever character it uses as separator, also behind a quote."""
 
 MAX_FINDINGS = 3
+
+ALL_FIXED = "Everything fixed, and nothing else broken"
+"""The name of the test with the points that are left."""
 
 
 class Graded(Struct, frozen=True, kw_only=True):
@@ -95,7 +99,10 @@ def graded(records: ClassRecords, grade: GradeRow, exercise: Exercise) -> Graded
 
 
 def student_tests(verdict: Verdict, exercise: Exercise) -> list[StudentTest]:
-    """Return the verdict as tests in the order of the defects' numbers. Only fixed defects are named."""
+    """Return the verdict as tests in the order of the defects' numbers. Only fixed defects are named.
+
+    If the student is not told how many defects there are, the last test has all points that are not earned yet.
+    """
     if verdict.outcome is Result.NOT_GRADABLE:
         reason = verdict.reason or ""
         return [
@@ -106,9 +113,16 @@ def student_tests(verdict: Verdict, exercise: Exercise) -> list[StudentTest]:
     for cause in shown_causes(verdict):
         for defect_id in cause.defects:
             findings[defect_id].append(full_text(cause.finding))
-    ordered = sorted(verdict.defects, key=lambda each: numbers[each.id])
-    tests = [_test_of_defect(each, exercise, numbers[each.id], findings[each.id]) for each in ordered]
-    return [*tests, _test_of_everything_else(verdict, exercise)]
+    shown = shown_defects(verdict, exercise)
+    tests = [_test_of_defect(each, exercise, numbers[each.id], findings[each.id]) for each in shown]
+    if not hides_count(verdict, exercise):
+        return [*tests, _test_of_everything_else(verdict, exercise)]
+    tests = [each if each.passed else structs.replace(each, max_points=0.0) for each in tests]
+    earned = sum(each.max_points for each in tests if not each.is_extra)
+    remaining = structs.replace(
+        _test_of_everything_else(verdict, exercise), name=ALL_FIXED, max_points=verdict.max_score - earned
+    )
+    return [*tests, remaining]
 
 
 def _test_of_everything_else(verdict: Verdict, exercise: Exercise) -> StudentTest:

@@ -1,6 +1,7 @@
 """No word of the answer before it is found: every page that students see, for every subset of every hunt's defects."""
 
 import html
+from contextlib import suppress
 
 import msgspec
 import pytest
@@ -9,6 +10,7 @@ from grader.checks.runner import Runner
 from grader.classroom.exports.records import Graded, VerdictExport
 from grader.classroom.exports.writing import EXPORTS
 from grader.classroom.gradebook.class_records import GradeRow
+from grader.errors import UsageError
 from grader.report.findings import sentence
 from grader.report.html import NotebookVerdict, render_report
 from grader.report.tables import OverviewLine, render_hint, render_overview
@@ -50,7 +52,8 @@ def pages(course, exercise, verdict, before) -> dict[str, str]:
     )
     for number in range(1, len(exercise.defects) + 1):
         for step in range(1, STEPS + 1):
-            found[f"hint {number}, {step}"] = render_hint(next_hint(course, exercise, verdict, number), width=1000)
+            with suppress(UsageError):  # nothing is known of that defect yet
+                found[f"hint {number}, {step}"] = render_hint(next_hint(course, exercise, verdict, number), width=1000)
     save_progress(course, exercise.id, Progress())
     drawn = render_report(verdict, exercise, load_progress(course, exercise.id).attempts)
     found["report"] = html.unescape(drawn)
