@@ -1,7 +1,9 @@
 """The audit: its counts are counted a second time from its data, and its bounds from the binomial distribution."""
 
+import json
 import math
 import re
+from decimal import Decimal
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -13,10 +15,10 @@ from grader import Result
 from grader import api as interface
 from grader.checks.outcome import FailureKind, Finding
 from grader.errors import UsageError
-from grader.evaluation.audit.cases import Corpus, attacks_of, cases_of
-from grader.evaluation.audit.counting import attack_rows, flips, grading_of, percentile, rows_by, share
+from grader.evaluation.audit.cases import LAYERS, Corpus, Layer, attacks_of, cases_of
+from grader.evaluation.audit.counting import attack_rows, flips, grading_of, layer_rows, percentile, rows_by, share
 from grader.evaluation.audit.intervals import clopper_pearson
-from grader.evaluation.audit.published import PUBLISHED
+from grader.evaluation.audit.published import KNOWN_ESCAPES, NOT_CLAIMED, PUBLISHED
 from grader.evaluation.audit.records import Audit, Grading
 from grader.evaluation.audit.running import render_audit, write_audit
 from grader.spec.loading import load_exercise
@@ -46,7 +48,8 @@ def written(tmp_path_factory):
 
 def tail(count: int, total: int, share: float) -> float:
     """The probability of at least so many."""
-    return sum(math.comb(total, k) * share**k * (1 - share) ** (total - k) for k in range(count, total + 1))
+    portion, counts = Decimal(share), range(count, total + 1)
+    return float(sum(math.comb(total, k) * portion**k * (1 - portion) ** (total - k) for k in counts))
 
 
 @pytest.mark.parametrize(("count", "total"), [(0, 1), (0, 100), (1, 20), (3, 37), (18, 20), (200, 240), (7, 7)])
@@ -116,9 +119,13 @@ def test_an_attack_earns_what_is_above_its_points_and_is_in_no_other_table():
         grading("exec/c.py", corpus=Corpus.ATTACKS, is_right=False, has_all=False, most_points=0.0),
     ]
     rows = attack_rows(attacks)
-    assert [(row.name, row.earned.count, row.earned.total, row.names) for row in rows] == [
-        ("wire", 1, 2, ["wire/a.py"]),
-        ("exec", 0, 1, []),
+    assert [(row.name, row.layer, row.earned.count, row.earned.total, row.names) for row in rows] == [
+        ("exec", Layer.PROCESSES, 0, 1, []),
+        ("wire", Layer.EXAMINER, 1, 2, ["wire/a.py"]),
+    ]
+    assert [(row.name, row.earned.count, row.earned.total) for row in layer_rows(attacks)] == [
+        (Layer.PROCESSES, 0, 1),
+        (Layer.EXAMINER, 1, 2),
     ]
     assert rows_by(attacks, lambda each: each.corpus) == []
 
@@ -159,24 +166,70 @@ def test_an_audit_of_all_corpora_of_a_hunt_is_counted_again_from_its_data(tmp_pa
 
 
 def counted_again(folder: Path, audit: Audit) -> None:
-    """Count the gradings of an audit without the kit's functions, and compare."""
-    data = msgspec.json.decode((folder / "audit.json").read_bytes(), type=Audit)
-    assert data == audit
-    assert len(data.seeds) == len(set(data.seeds)) == 2
-    for row in data.corpora:
-        lines = [each for each in data.gradings if each.corpus == row.name]
-        right, wrong = ({each.name for each in lines if each.is_right is truth} for truth in (True, False))
-        got_all = [each for each in lines if each.outcome == "fixed" and each.score == each.max_score]
-        assert row.gradings == len(lines)
-        assert (row.right_refused.count, row.right_refused.total) == (0, len(right))
-        assert (row.wrong_passed.count, row.wrong_passed.total) == (0, len(wrong))
-        assert sorted(each.name for each in got_all) == sorted([*right, *right])
-        assert row.exact.count == sum(each.exact for each in lines)
-        assert row.exact.total == sum(each.exact + each.unknown + each.false for each in lines)
-    assert data.flips.count == 0
-    assert sum(row.gradings for row in data.corpora) == sum(row.gradings for row in data.kinds) == len(data.gradings)
+    """Count the gradings of a written audit without the kit's functions, and compare with every row of its tables."""
+    content = (folder / "audit.json").read_bytes()
+    assert msgspec.json.decode(content, type=Audit) == audit
+    recount(json.loads(content))
+    assert len(audit.seeds) == len(set(audit.seeds)) == 2
+    for row in audit.corpora:
+        assert (row.right_refused.count, row.wrong_passed.count) == (0, 0)
+    assert audit.flips.count == 0
     options = "--seeds 2 --jobs 1 --exercise exercise_29 --without-attacks"
-    assert data.command == f"python -m grader audit {options} {folder}"
+    assert audit.command == f"python -m grader audit {options} {folder}"
+
+
+def recount(data: dict) -> None:
+    """Count again, from plain data and with nothing of the kit, what an audit.json reports."""
+    cases: dict[tuple, list[dict]] = {}
+    for line in data["gradings"]:
+        cases.setdefault((line["corpus"], line["exercise"], line["name"]), []).append(line)
+        assert line["has_all"] == (line["outcome"] == "fixed" and line["score"] == line["max_score"])
+    assert {len(case) for case in cases.values()} == {len(data["seeds"])}
+    ordinary = {key: case for key, case in cases.items() if key[0] != "attacks"}
+    for table, field in (("corpora", "corpus"), ("kinds", "kind"), ("hunts", "exercise")):
+        assert sum(row["gradings"] for row in data[table]) == sum(map(len, ordinary.values()))
+        for row in data[table]:
+            compare(row, [case for case in ordinary.values() if case[0][field] == row["name"]])
+    flipped = [case for case in ordinary.values() if len({line["has_all"] for line in case}) > 1]
+    assert (data["flips"]["count"], data["flips"]["total"]) == (len(flipped), len(ordinary))
+    attacks = {key[2]: case for key, case in cases.items() if key[0] == "attacks"}
+    paid = [name for name, case in attacks.items() if any((x["score"] or 0) > (x["most_points"] or 0) for x in case)]
+    for table in ("attacks", "layers"):
+        assert sum(row["earned"]["total"] for row in data[table]) == len(attacks)
+        assert sorted(name for row in data[table] for name in row["names"]) == sorted(paid)
+        assert all(row["earned"]["count"] == len(row["names"]) for row in data[table])
+    for row in data["attacks"]:
+        assert row["earned"]["total"] == sum(1 for name in attacks if name.split("/")[0] == row["name"])
+    times = sorted(line["seconds"] for case in ordinary.values() for line in case)
+    assert data["longest_seconds"] == times[-1]
+    assert sum(1 for each in times if each <= data["tail_seconds"]) >= 0.99 * len(times)
+
+
+def compare(row: dict, cases: list[list[dict]]) -> None:
+    """Compare a row with a count of its cases."""
+    unjudged = [case for case in cases if any(line["outcome"] == "not_judged" for line in case)]
+    rights = [[line for line in case if line["outcome"] != "not_judged"] for case in cases if case[0]["is_right"]]
+    wrongs = [[line for line in case if line["outcome"] != "not_judged"] for case in cases if not case[0]["is_right"]]
+    rights, wrongs = [case for case in rights if case], [case for case in wrongs if case]
+    refused = [case for case in rights if [line for line in case if not line["has_all"]]]
+    passed = [case for case in wrongs if [line for line in case if line["has_all"]]]
+    statuses = {name: sum(line[name] for case in cases for line in case) for name in ("exact", "unknown", "false")}
+    expected = {
+        "right_refused": (len(refused), len(rights)),
+        "wrong_passed": (len(passed), len(wrongs)),
+        "not_judged": (len(unjudged), len(cases)),
+    } | {name: (count, sum(statuses.values())) for name, count in statuses.items()}
+    assert {name: (row[name]["count"], row[name]["total"]) for name in expected} == expected, row["name"]
+    for name, (count, total) in expected.items():
+        if count > 0:
+            assert tail(count, total, row[name]["lower"]) == pytest.approx(0.025, abs=1e-6)
+        if total and count < total:
+            assert tail(count + 1, total, row[name]["upper"]) == pytest.approx(0.975, abs=1e-6)
+
+
+def test_every_family_of_attacks_is_aimed_at_a_layer():
+    families = {path.parent.name for path in (ROOT / "tests/corpus/attacks").glob("*/expected.yaml")}
+    assert families == LAYERS.keys()
 
 
 class _Text(HTMLParser):
@@ -224,6 +277,8 @@ def test_the_page_shows_no_number_that_is_not_in_its_data(written):
     known |= {f"{each:.2f}" for each in (audit.median_seconds, audit.tail_seconds, audit.longest_seconds)}
     known |= set(re.findall(r"\d+(?:\.\d+)?", " ".join(f"{each.value} {each.note}" for each in PUBLISHED)))
     known |= {"99"}  # the percentile
+    known |= set(re.findall(r"\d+", " ".join(f"{each.date} {each.escape} {each.fix}" for each in KNOWN_ESCAPES)))
+    known |= set(re.findall(r"\d+", " ".join(NOT_CLAIMED)))
     known |= set(re.findall(r"\d+(?:\.\d+)*", f"{audit.torch_version} {audit.python_version}"))
     assert shown - known == set()
     assert "2412.16336" in text

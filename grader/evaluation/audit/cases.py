@@ -54,6 +54,38 @@ ORIGINS = {
 """How each corpus was made, and whether the checks were tuned on it."""
 
 
+class Layer(StrEnum):
+    """What an attack is aimed at."""
+
+    EXAMINER = "the examiner: its messages, comparisons and reports"
+    FILES = "files and secrets"
+    LIMITS = "limits of time, memory and output"
+    NETWORK = "the network"
+    PROCESSES = "other processes, programs and rights"
+    READER = "the reader of submissions"
+
+
+LAYERS = {
+    "cheating": Layer.EXAMINER,
+    "daemons": Layer.PROCESSES,
+    "early_exit": Layer.EXAMINER,
+    "exec": Layer.PROCESSES,
+    "liveness": Layer.LIMITS,
+    "network": Layer.NETWORK,
+    "notebooks": Layer.READER,
+    "patching": Layer.EXAMINER,
+    "privileges": Layer.PROCESSES,
+    "resources": Layer.LIMITS,
+    "returned": Layer.EXAMINER,
+    "secrets": Layer.FILES,
+    "signals": Layer.PROCESSES,
+    "sources": Layer.READER,
+    "wire": Layer.EXAMINER,
+    "writing": Layer.FILES,
+}
+"""What each family of attacks is aimed at."""
+
+
 class Attack(Struct, frozen=True, kw_only=True):
     """The right verdict on an attack; its other fields are for the kit's tests."""
 
@@ -74,7 +106,7 @@ class Case(Struct, frozen=True, kw_only=True):
     name: str
     source: str | Path
     is_right: bool = False
-    """Whether it deserves all points."""
+    """True if it deserves all points."""
     expect: Expectation = Expectation()
     """The statuses that are known of some defects, or of all."""
     most_points: float | None = None

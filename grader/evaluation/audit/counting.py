@@ -3,7 +3,9 @@
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 
-from grader.evaluation.audit.cases import Case, Corpus
+from msgspec import structs
+
+from grader.evaluation.audit.cases import LAYERS, Case, Corpus
 from grader.evaluation.audit.intervals import clopper_pearson
 from grader.evaluation.audit.records import AttackRow, Grading, Row, Share
 from grader.spec.wrong_fixes import Expectation
@@ -93,13 +95,25 @@ def flips(gradings: Iterable[Grading]) -> Share:
 
 def attack_rows(gradings: Iterable[Grading]) -> list[AttackRow]:
     """Return a row for each family of attacks."""
-    families: dict[str, list[list[Grading]]] = defaultdict(list)
+    return [
+        structs.replace(row, layer=LAYERS.get(row.name, "")) for row in _attack_rows(gradings, lambda family: family)
+    ]
+
+
+def layer_rows(gradings: Iterable[Grading]) -> list[AttackRow]:
+    """Return a row for each layer that attacks are aimed at."""
+    return _attack_rows(gradings, lambda family: LAYERS.get(family, "other"))
+
+
+def _attack_rows(gradings: Iterable[Grading], group: Callable[[str], str]) -> list[AttackRow]:
+    """Return a row for each group of families."""
+    groups: dict[str, list[list[Grading]]] = defaultdict(list)
     for case in _by_case(each for each in gradings if each.corpus is Corpus.ATTACKS):
-        families[case[0].name.partition("/")[0]].append(case)
+        groups[group(case[0].name.partition("/")[0])].append(case)
     rows = []
-    for family, cases in families.items():
+    for name, cases in sorted(groups.items()):
         earning = [case[0].name for case in cases if any(map(_earned_too_much, case))]
-        rows.append(AttackRow(name=family, earned=share(len(earning), len(cases)), names=earning))
+        rows.append(AttackRow(name=name, earned=share(len(earning), len(cases)), names=earning))
     return rows
 
 

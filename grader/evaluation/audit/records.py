@@ -18,9 +18,9 @@ class Grading(Struct, frozen=True, kw_only=True):
     score: float | None
     max_score: float
     is_right: bool
-    """Whether the case deserves all points."""
+    """True if the case deserves all points."""
     has_all: bool
-    """Whether the verdict gave all points."""
+    """True if the verdict gave all points."""
     most_points: float | None
     """The most points that an attack deserves."""
     exact: int
@@ -60,11 +60,21 @@ class Row(Struct, frozen=True, kw_only=True):
 
 
 class AttackRow(Struct, frozen=True, kw_only=True):
-    """A family of attacks: those that earned more points than they deserve."""
+    """The attacks of a family, or on a layer: those that earned more points than they deserve."""
 
     name: str
     earned: Share
     names: list[str]
+    layer: str = ""
+    """What a family is aimed at."""
+
+
+class Escape(Struct, frozen=True, kw_only=True):
+    """An error of the kit that gave points, or could have, and its repair."""
+
+    date: str
+    escape: str
+    fix: str
 
 
 class Published(Struct, frozen=True, kw_only=True):
@@ -97,6 +107,8 @@ class Audit(Struct, frozen=True, kw_only=True):
     flips: Share
     """Of the cases, without attacks, those that got all points at some seeds and not at others."""
     attacks: list[AttackRow]
+    layers: list[AttackRow]
+    """The same attacks by what they are aimed at."""
     attacks_left_out: int
     """Attacks of the corpus that are not files, or that were not asked for."""
     jobs: int

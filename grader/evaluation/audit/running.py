@@ -12,9 +12,9 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from grader.api import grade_many
 from grader.errors import UsageError
 from grader.evaluation.audit.cases import ORIGINS, Case, Corpus, attacks_of, cases_of
-from grader.evaluation.audit.counting import attack_rows, flips, grading_of, percentile, rows_by
+from grader.evaluation.audit.counting import attack_rows, flips, grading_of, layer_rows, percentile, rows_by
 from grader.evaluation.audit.intervals import LEVEL
-from grader.evaluation.audit.published import NOT_CLAIMED, PUBLISHED
+from grader.evaluation.audit.published import KNOWN_ESCAPES, NOT_CLAIMED, PUBLISHED
 from grader.evaluation.audit.records import Audit, Grading
 from grader.evaluation.seeds import Split, seed_of
 from grader.processes.examiner_process import usable_cores
@@ -70,7 +70,7 @@ def render_audit(audit: Audit) -> str:
         loader=PackageLoader("grader.evaluation"), autoescape=True, undefined=StrictUndefined, trim_blocks=True
     )
     return templates.get_template("audit.html.j2").render(
-        audit=audit, origins=ORIGINS, published=PUBLISHED, not_claimed=NOT_CLAIMED
+        audit=audit, origins=ORIGINS, escapes=KNOWN_ESCAPES, published=PUBLISHED, not_claimed=NOT_CLAIMED
     )
 
 
@@ -119,6 +119,7 @@ def _audit(
         hunts=rows_by(gradings, lambda each: each.exercise),
         flips=flips(gradings),
         attacks=attack_rows(gradings),
+        layers=layer_rows(gradings),
         attacks_left_out=0,
         jobs=jobs,
         seconds=seconds,
