@@ -70,8 +70,8 @@ def happens_lines(happens: str, picture: Picture | None, width: int) -> list[Lin
     return [Text(f"  Your file: {printable(happens, MOST_TEXT)}"), *(indented(line) for line in drawn)]
 
 
-def value_lines(rows: Sequence[tuple[str, int, str, str, str]], note: str) -> list[Line]:
-    """Return the values of a call, by function: line, name, shape or number, and type."""
+def value_lines(rows: Sequence[tuple[str, int, str, str, str]], parameters: Sequence[str], note: str) -> list[Line]:
+    """Return the values of a call, by function: line, name, shape or number, and type. Then name the parameters."""
     lines: list[Line] = [Text(note)]
     function = ""
     for row_function, line, name, described, kind in rows:
@@ -80,7 +80,7 @@ def value_lines(rows: Sequence[tuple[str, int, str, str, str]], note: str) -> li
             lines.append(Text(f"in {printable(function, MOST_NAME)}", "dim"))
         label = f"{line:>{LINE_WIDTH}}  {printable(name, MOST_NAME):<20} "
         lines.append(Text.assemble((label[:LINE_WIDTH], "dim"), label[LINE_WIDTH:], f"{described} ", (kind, "dim")))
-    return lines
+    return [*lines, *plain_lines(f"parameters: {', '.join(parameters)}", style="dim")] if parameters else lines
 
 
 def form_lines(example: Example) -> list[Line]:

@@ -68,7 +68,10 @@ class ClaimAnswer(Struct, frozen=True, kw_only=True):
 
 
 class ListedValue(Struct, frozen=True, kw_only=True):
-    """A value of a call: the function and line that made it, its name, its shape or number, and its type."""
+    """A value of a call: the function and line that made it, its name, its shape or number, and its type.
+
+    A parameter has no function and no line.
+    """
 
     function: str
     line: int
@@ -79,6 +82,10 @@ class ListedValue(Struct, frozen=True, kw_only=True):
     def is_tensor(self) -> bool:
         """Return whether the value is a tensor."""
         return self.described.startswith("[")
+
+    def is_parameter(self) -> bool:
+        """Return whether the value is a parameter of the module."""
+        return not self.function
 
 
 class StoredCall(Struct, frozen=True, kw_only=True):
@@ -131,7 +138,8 @@ def find_call(
             if any(isinstance(request, Call) for request in requests):
                 calls.append(StoredCall(requests=requests, check=check, defects=cause.defects))
         for call in sorted(calls, key=lambda each: len(msgspec.msgpack.encode(each.requests))):
-            if values := list_values(judge, exercise.id, submission, call):
+            values = list_values(judge, exercise.id, submission, call)
+            if not all(each.is_parameter() for each in values):
                 return call, values
     call = ordinary_call(exercise, verdict.seed)
     return call, list_values(judge, exercise.id, submission, call)

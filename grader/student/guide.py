@@ -26,7 +26,6 @@ from grader.report.guide import (
     value_lines,
 )
 from grader.report.phrases import claim_invitation, result_and_points
-from grader.sandbox.protocol import Build, Call
 from grader.spec.exercise import SEALED_TITLE, Defect, Exercise
 from grader.spec.fields import shape_of
 from grader.spec.loading import load_exercise
@@ -174,11 +173,13 @@ class _Hunt:
         if call.check or load_call(self._course, self._exercise.id) is None:
             call = structs.replace(call, source=source_of(self._submission))
             store_call(self._course, self._exercise.id, call)
-        if not values:
+        if all(each.is_parameter() for each in values):
             self._show(*plain_lines("No value of your file can be followed: it stops before it makes one."))
             return
-        self._show(*value_lines([structs.astuple(each) for each in values], self._note_on(call)))
-        self._show(*form_lines(_example(self._exercise, call, values)))
+        parameters = [each.name for each in values if each.is_parameter()]
+        made = [each for each in values if not each.is_parameter()]
+        self._show(*value_lines([structs.astuple(each) for each in made], parameters, self._note_on(call)))
+        self._show(*form_lines(_example(self._exercise, made, parameters)))
         found = 0
         text = self._talk.ask("claim> ")
         while text:
@@ -350,14 +351,12 @@ def _known_defects(course: Course, exercise: Exercise) -> list[Defect]:
     return [defect for _, defect in sorted(known, key=lambda each: each[0])]
 
 
-def _example(exercise: Exercise, call: StoredCall, values: Sequence[ListedValue]) -> Example:
+def _example(exercise: Exercise, values: Sequence[ListedValue], parameters: Sequence[str]) -> Example:
     """Return names for the examples: the first tensors that the file makes in the call, whatever they are."""
     inputs = [name for name, spec in exercise.interface.inputs.items() if shape_of(spec)]
     tensors = [each for each in values if each.is_tensor()] or [*values]
     made = [each for each in tensors if each.line != tensors[0].line] or tensors
     first, other = made[0], made[1 % len(made)]
-    builds = [request.build if isinstance(request, Call) else request for request in call.requests]
-    parameters = [name for build in builds if isinstance(build, Build) for name in build.parameters or {}]
     return Example(
         tensor=first.name,
         other=other.name,

@@ -36,13 +36,15 @@ LISTED_TYPES = (torch.Tensor, bool, int, float)
 
 
 def list_values(subject: Subject, inputs: dict[str, Any], *, name: str, method: str) -> list[list[Any]]:
-    """Return the values of one call: the line that made each, its name, its shape or number, and its type.
+    """Return a row for each value of one call: the function and line that made it, and what it is.
 
-    `name` is the submission's module. `method` is the method to call; empty for the module itself.
+    Parameters come last, without a function and a line. `name` is the submission's module. `method` is the method to
+    call; empty for the module itself.
     """
     lister = _Lister(name)
     _run(_called(copied_module(subject), method), inputs, lister.trace)
-    return lister.rows()
+    parameters = [["", 0, name, *_described(value)] for name, value in subject.module.named_parameters()]
+    return [*lister.rows(), *parameters[:MOST_LISTED]]
 
 
 def answer_claims(
@@ -180,7 +182,7 @@ class _Lister(_Tracer):
     def __init__(self, module_name: str) -> None:
         super().__init__(module_name)
         self._known: dict[tuple[FrameType, str], tuple[Any, int]] = {}
-        self._rows: dict[tuple[str, int, str], list[Any]] = {}
+        self._rows: dict[tuple[str, int, str], tuple[str, str]] = {}
 
     def note(self, frame: FrameType, line: int) -> None:
         for name, value in _visible_values(frame):
@@ -188,10 +190,17 @@ class _Lister(_Tracer):
             before = self._known.get((frame, name))
             self._known[frame, name] = state
             if before is None or before[0] is not value or before[1] != state[1]:
-                self._rows[frame.f_code.co_name, line, name] = [frame.f_code.co_name, line, name, *_described(value)]
+                self._rows[frame.f_code.co_name, line, name] = _described(value)
 
     def rows(self) -> list[list[Any]]:
-        return [*self._rows.values()][:MOST_LISTED]
+        """Return the rows. A name that several functions use has the function's name in front."""
+        functions: dict[str, set[str]] = {}
+        for function, _, name in self._rows:
+            functions.setdefault(name, set()).add(function)
+        return [
+            [function, line, f"{function}.{name}" if len(functions[name]) > 1 else name, *described]
+            for (function, line, name), described in [*self._rows.items()][:MOST_LISTED]
+        ]
 
 
 def _visible_values(frame: FrameType) -> Iterator[tuple[str, Any]]:
@@ -387,7 +396,7 @@ def _text(value: Any) -> str:
         return repr(value)[:80]
     numbers = value.detach().flatten()[:MOST_SHOWN].tolist()
     more = ", ..." if value.numel() > MOST_SHOWN else ""
-    return ", ".join(f"{each:.4g}" if isinstance(each, float) else str(each) for each in numbers) + more
+    return ", ".join(f"{each:.5g}" if isinstance(each, float) else str(each) for each in numbers) + more
 
 
 def _difference(one: Any, other: Any) -> str:

@@ -36,6 +36,9 @@ class Example(nn.Module):
         bad = weights / 0
         return weights @ h + 0 * noise.sum(), bad
 
+    def forward_with_b(self, x, b):
+        return weigh(x, b)
+
 
 class Raises(nn.Module):
     def forward(self, x):
@@ -142,3 +145,11 @@ def test_values_are_listed_with_their_lines_and_shapes():
     assert values["forward", "self.mask"][1:] == ("[3, 3]", "bool")
     assert values["weigh", "product"][1] == "[2, 3, 3]"
     assert values["forward", "total"][1] == "1"
+    assert values["", "used.weight"] == (0, "[4, 4]", "float32")
+
+
+def test_a_name_of_several_functions_is_listed_with_the_function():
+    subject = Subject(module=Example(), build=Example, arguments={})
+    inputs = {"x": torch.randn(BATCH, TOKENS, WIDTH), "b": torch.zeros(1)}
+    names = {row[2] for row in list_values(subject, inputs, name=__name__, method="forward_with_b")}
+    assert {"forward_with_b.b", "weigh.b", "a"} <= names
