@@ -3,6 +3,7 @@
 A question is a request to a module of the reference. In a sealed edition recorded answers replace the reference.
 """
 
+import collections
 import time
 from collections.abc import Callable, Iterator
 from typing import Any, Protocol, TypeVar
@@ -18,6 +19,9 @@ from grader.sandbox.probes import ProbeFunction, name_of
 from grader.sandbox.values import version_of
 
 T = TypeVar("T")
+
+_Visit = tuple[str, int]
+"""A size case, and how often the check has visited it so far, this time included."""
 
 
 class StaleCacheError(KitError):
@@ -113,7 +117,10 @@ class Answers:
 
 
 class ReferenceCache:
-    """The reference with its answers at one seed and default dtype, by check and size case.
+    """The reference with its answers at one seed and default dtype, by check, size case and visit.
+
+    The answers of one seed and dtype are kept for all submissions, and dropped when another seed or dtype begins. A
+    check that fails without gradients visits its size case again, with gradients.
 
     If a check asks another question than before, or writes to an answer, its answers are dropped and it must run again.
     If `needs_all_size_cases`, checks run at every size case.
@@ -123,14 +130,15 @@ class ReferenceCache:
         self.needs_all_size_cases = False
         self._reference = reference
         self._recording = recording
-        self._known: dict[str, dict[str, Answers]] = {}
+        self._known: dict[str, dict[_Visit, Answers]] = {}
         self._seed_and_dtype = ""
         self._seed = 0
         self._check = ""
         self._size_case = ""
         self._derived: dict[str, dict[str, Any]] = {}
         self._answers = Answers()
-        self._visited: set[str] = set()
+        self._visits: collections.Counter[str] = collections.Counter()
+        """How often the check has visited each size case."""
 
     def begin(self, check: str, seed: int, dtype: str) -> None:
         """Start a check from its first question."""
@@ -140,30 +148,37 @@ class ReferenceCache:
             del self._known[check]
             self._derived.pop(check, None)
         self._seed, self._check = seed, check
-        self._visited.clear()
+        self._visits.clear()
         self._go_to("")
 
     def is_to_be_repeated(self) -> bool:
         """Return whether the check must run again, since its answers were dropped."""
-        known = self._known.get(self._check, {})
-        return any(known[name].is_spoilt() for name in self._visited if name in known)
+        return any(answers.is_spoilt() for answers in self._visited())
 
     def was_called(self) -> bool:
         """Return whether the check has called a module of the reference."""
-        known = self._known.get(self._check, {})
-        return any(known[name].is_called for name in self._visited if name in known)
+        return any(answers.is_called for answers in self._visited())
 
     def seconds(self) -> float:
         """Return the reference's time in the check so far, measured when its answers were computed."""
-        known = self._known.get(self._check, {})
-        return sum(known[name].seconds for name in self._visited if name in known)
+        return sum(answers.seconds for answers in self._visited())
 
     def asked_and_answered(self) -> dict[str, dict[str, list[tuple[tuple[Any, ...], Any]]]]:
-        """Return all questions and answers, by check and size case."""
+        """Return all questions and answers of first visits, by check and size case."""
         return {
-            check: {name: known for name, answers in size_cases.items() if (known := answers.asked_and_answered())}
-            for check, size_cases in self._known.items()
+            check: {
+                name: known
+                for (name, visit), answers in visited.items()
+                if visit == 1 and (known := answers.asked_and_answered())
+            }
+            for check, visited in self._known.items()
         }
+
+    def _visited(self) -> Iterator[Answers]:
+        """Yield the answers of each visit of the check so far."""
+        known = self._known.get(self._check, {})
+        for name, visits in self._visits.items():
+            yield from (known[name, visit] for visit in range(1, visits + 1) if (name, visit) in known)
 
     def derived(self, label: str, compute: Callable[[], T]) -> T:
         """Return a value that depends only on the reference's answers at this size case, computed once per seed."""
@@ -182,10 +197,9 @@ class ReferenceCache:
     def _go_to(self, name: str) -> None:
         self._size_case = name
         script = self._recording.script(self._seed, self._check, name) if self._recording else None
-        self._answers = Answers(f"{self._seed_and_dtype}/{self._check}/{name}", script)
-        if name not in self._visited:  # a size case that comes twice in one run is computed again
-            self._visited.add(name)
-            self._answers = self._known.setdefault(self._check, {}).setdefault(name, self._answers)
+        self._visits[name] += 1
+        new = Answers(f"{self._seed_and_dtype}/{self._check}/{name}", script)
+        self._answers = self._known.setdefault(self._check, {}).setdefault((name, self._visits[name]), new)
         self._answers.rewind()
 
     def __call__(self, **arguments: Any) -> ModuleProxy:

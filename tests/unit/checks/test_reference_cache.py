@@ -75,6 +75,25 @@ def test_what_was_asked_before_is_looked_up(cache: ReferenceCache) -> None:
     assert calls(cache) == 2
 
 
+def test_a_size_case_that_a_run_visits_twice_is_computed_once_for_each_visit(cache: ReferenceCache) -> None:
+    def draw_inputs() -> torch.Tensor:
+        torch.manual_seed(1)
+        return torch.randn(3)
+
+    def fails_and_runs_again(cache: ReferenceCache) -> torch.Tensor:
+        values = []
+        for calls_in_visit in (1, 2):
+            given = cache.draw("small", draw_inputs)
+            module = cache(size=3)
+            values += [module(x=given) for _ in range(calls_in_visit)]
+        return torch.stack(values)
+
+    first = run(cache, fails_and_runs_again)
+    assert torch.equal(first[0], first[1])  # a second visit draws the same inputs and weights
+    assert torch.equal(run(cache, fails_and_runs_again), first)
+    assert calls(cache) == 3
+
+
 def test_where_the_reference_raised_within_a_check_the_next_submission_meets_the_same_modules(
     cache: ReferenceCache,
 ) -> None:
