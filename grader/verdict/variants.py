@@ -16,6 +16,9 @@ from grader.submission import Submission, read_submission, submission_from_text
 from grader.verdict.matching import find_standing_fixes, is_same
 from grader.verdict.signatures import find_key
 
+MOST_EXAMINATIONS = 16
+"""How many examinations of variants at single points are kept, each of a few megabytes at most."""
+
 Fingerprint = Callable[[Submission], str]
 """Return the same text for sources that differ only in layout and comments; empty without a syntax tree."""
 
@@ -77,8 +80,9 @@ class ExaminedVariants(VariantSource):
         self._fingerprint = fingerprint
         self._variants: dict[str, _Variant] = {}
         self._settings = (-1, "")
-        """Seed and dtype of the examinations below."""
+        """Seed and dtype of the examinations below. Both are kept for all submissions at these settings."""
         self._examinations: dict[str, Examination] = {}
+        self._examinations_at: dict[tuple[str, frozenset[tuple[str, FailurePoint]]], Examination] = {}
 
     def key(self) -> Key:
         return find_key(self._course, self._runner)
@@ -91,8 +95,7 @@ class ExaminedVariants(VariantSource):
         return bool(tree) and any(tree == self._variant(name).tree for name in names)
 
     def examine(self, name: str, checks: set[str], seed: int, dtype: str) -> Examination:
-        if (seed, dtype) != self._settings:
-            self._settings, self._examinations = (seed, dtype), {}
+        self._begin(seed, dtype)
         known = self._examinations.get(name, Examination(outcomes=[]))
         missing = checks - {outcome.check for outcome in known.outcomes}
         if missing:
@@ -104,7 +107,20 @@ class ExaminedVariants(VariantSource):
         return known
 
     def examine_at(self, name: str, points: dict[str, FailurePoint], seed: int, dtype: str) -> Examination:
-        return self._runner.examine(self._variant(name).source, seed, dtype=dtype, at=points)
+        self._begin(seed, dtype)
+        asked = (name, frozenset(points.items()))
+        if asked not in self._examinations_at:
+            if len(self._examinations_at) >= MOST_EXAMINATIONS:
+                self._examinations_at.clear()
+            self._examinations_at[asked] = self._runner.examine(
+                self._variant(name).source, seed, dtype=dtype, at=points
+            )
+        return self._examinations_at[asked]
+
+    def _begin(self, seed: int, dtype: str) -> None:
+        """Drop the examinations of other settings."""
+        if (seed, dtype) != self._settings:
+            self._settings, self._examinations, self._examinations_at = (seed, dtype), {}, {}
 
     def indistinguishable(
         self, submission: Submission, examination: Examination, names: list[str], seed: int

@@ -10,10 +10,12 @@ from grader.spec.loading import load_exercise
 from grader.spec.paths import Course
 from grader.submission import submission_from_text
 from grader.verdict.attribution import DefectStatus
+from grader.verdict.judge import Judge as KitsJudge
 from grader.verdict.matching import is_same
 from tests.support.judging import Judge
 from tests.support.paths import ROOT
 from tests.support.sampling import others_slow, sampled
+from tests.support.wrong_fixes import load_wrong_fixes
 
 COURSE = Course(root=ROOT)
 SEEDS = (5, 6, 7)
@@ -258,3 +260,22 @@ def test_what_is_wrong_throughout_one_mode_has_no_more_mended_than_the_other_mod
     assert DefectStatus.PRESENT not in {each.status for each in verdict.defects}
     assert verdict.score < 7.0
     assert verdict.regressions
+
+
+@pytest.mark.slow
+def test_what_a_comparison_at_failure_points_found_of_a_variant_serves_the_next_submission(
+    judge_text: Judge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    exercise = load_exercise(COURSE.description("exercise_06"))
+    (fix,) = (each for each in load_wrong_fixes(COURSE, exercise.id) if each.name == "first_sample_for_all")
+    started = []
+    start = judge_text.source.start
+    monkeypatch.setattr(judge_text.source, "start", lambda limits: started.append(limits) or start(limits))
+    counts = []
+    with KitsJudge(COURSE, judge_text.source) as judge:
+        for _ in range(2):
+            started.clear()
+            judge(exercise.id, submission_from_text(fix.text), fix.name, 7)
+            counts.append(len(started))
+    assert counts[0] > 1
+    assert counts[1] == 1
