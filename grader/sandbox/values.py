@@ -295,11 +295,13 @@ def _redraw(parameters: Iterable[torch.nn.Parameter]) -> None:
 
 def _draw(parameters: Iterable[torch.nn.Parameter]) -> None:
     """Draw random values for parameters, and restore torch's generator afterwards."""
+    wanted = [parameter for parameter in parameters if parameter.is_floating_point()]
+    if not wanted:
+        return
     state = torch.default_generator.get_state()  # a new generator would import all of torch
     seed()
-    for parameter in parameters:
-        if parameter.is_floating_point():
-            parameter.uniform_(-EXTRA_WEIGHT, EXTRA_WEIGHT)
+    for parameter in wanted:
+        parameter.uniform_(-EXTRA_WEIGHT, EXTRA_WEIGHT)
     torch.default_generator.set_state(state)
 
 
