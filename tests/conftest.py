@@ -75,7 +75,7 @@ def run_cli() -> Callable[..., Done]:
     """Run `python -m grader ...` from a fork of the tests; `run_program` starts an interpreter for it."""
     if not CAN_FORK:
         return run_program
-    import_torch()
+    import_torch(for_many=True)
     return run_fork
 
 

@@ -19,7 +19,7 @@ class Judge:
     """Return the verdict when called with an exercise's id and a source text or submission."""
 
     def __init__(self, course: Course) -> None:
-        import_torch()
+        import_torch(for_many=True)
         from grader.processes.worker_source import Forker
 
         self.course = course
