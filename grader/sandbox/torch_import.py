@@ -1,10 +1,10 @@
 """Import torch once, single-threaded and without its slow parts: lazy imports, and a stub in place of the compiler.
 
-Code for tensors without data (the meta device) takes a quarter of torch's import, and `torch.export` a fiftieth. Both
-are imported on first use: when one of their names is looked up, or when the first generator or the first tensor on the
-meta device is made. The kit's own kernels make these tensors until then. The compiler is never imported, because this
-takes a second and writes files, which a worker must not do. Code that asks for compilation runs uncompiled, with the
-same values.
+Code for tensors without data (the meta device) takes a fifth of torch's import. It is imported on first use: when one
+of its names is looked up, or when the first generator or the first tensor on the meta device is made. The kit's own
+kernels make these tensors until then. A version of torch in which this is not possible is imported whole. The compiler
+is never imported, because this takes a second and writes files, which a worker must not do. Code that asks for
+compilation runs uncompiled, with the same values.
 """
 
 import contextlib
@@ -13,7 +13,6 @@ import ctypes
 import gc
 import importlib.abc
 import importlib.machinery
-import inspect
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -21,8 +20,8 @@ from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
 from typing import Any, ClassVar, Self
 
-LAZY = ("torch._meta_registrations", "torch.export")
-"""Modules that run when one of their names is first looked up."""
+LAZY = "torch._meta_registrations"
+"""The module that runs when one of its names is first looked up."""
 
 META_FACTORIES = ("empty.memory_format", "empty_strided", "tril_indices", "triu_indices")
 """The operators that make tensors on the meta device without using another tensor there."""
@@ -39,7 +38,7 @@ _undo: list[Callable[[], None]] = []
 
 
 def import_torch(*, for_many: bool = False) -> None:
-    """Import torch except `LAZY`, and warm up the operations that every worker uses.
+    """Import torch, where possible without `LAZY`, and warm up the operations that every worker uses.
 
     With `for_many`, spend 0.1 s to make forks of this process cheaper.
     """
@@ -50,38 +49,19 @@ def import_torch(*, for_many: bool = False) -> None:
     gc.disable()  # the collector takes a third of torch's import
     if "torch" not in sys.modules:
         sys.meta_path.insert(0, _LazyFinder())
-    with _frames_looked_up_by_name():
-        import torch  # noqa: F401 - later imports are then fast
+    import torch  # noqa: F401 - later imports are then fast
 
     if not is_complete():
-        _complete_on_use()
+        _complete_on_use_or_now()
     warm_up()
     if for_many:
         _gather_memory()
     gc.freeze()
 
 
-@contextlib.contextmanager
-def _frames_looked_up_by_name() -> Iterator[None]:
-    """Inside the block, `inspect.getmodule` finds the module of a frame by its name.
-
-    Torch calls it when it defines operators, and `inspect` would resolve the paths of a thousand modules.
-    """
-    getmodule: Any = inspect.getmodule
-
-    def find(of: Any, file: str | None = None) -> ModuleType | None:
-        return sys.modules.get(of.f_globals["__name__"]) if inspect.isframe(of) else getmodule(of, file)
-
-    vars(inspect)["getmodule"] = find
-    try:
-        yield
-    finally:
-        vars(inspect)["getmodule"] = getmodule
-
-
 def is_complete() -> bool:
     """Return whether torch's meta device is imported."""
-    return "_waiting_loader" not in vars(sys.modules.get("torch._meta_registrations", sys))
+    return "_waiting_loader" not in vars(sys.modules.get(LAZY, sys))
 
 
 def complete_torch() -> None:
@@ -91,8 +71,8 @@ def complete_torch() -> None:
     import torch
 
     _restore_names()
-    with torch._C.DisableTorchFunction(), _frames_looked_up_by_name():  # noqa: SLF001 - the caller may be in a mode
-        getattr(torch._meta_registrations, "activate_meta", None)  # noqa: SLF001 - looking up a name runs the module
+    with torch._C.DisableTorchFunction():  # noqa: SLF001 - the caller may be in a mode
+        getattr(sys.modules[LAZY], "activate_meta", None)  # looking up a name runs the module
     gc.freeze()
 
 
@@ -108,6 +88,14 @@ def left_incomplete() -> Iterator[None]:
             _complete_on_use()
 
 
+def _complete_on_use_or_now() -> None:
+    """Complete torch on use, or at once in a version that does not have the functions for it."""
+    try:
+        _complete_on_use()
+    except (AttributeError, KeyError, TypeError, RuntimeError):
+        complete_torch()
+
+
 def _complete_on_use() -> None:
     """Complete torch when its first generator or tensor on the meta device is made."""
     if _undo:
@@ -116,9 +104,9 @@ def _complete_on_use() -> None:
 
     make_library: Any = torch.library.Library
     library = make_library("aten", "IMPL", "Meta")
+    _undo.append(library._destroy)  # noqa: SLF001 - the only way to restore the former kernels
     for name in META_FACTORIES:
         library.impl(name, _completing(name), allow_override=True)
-    _undo.append(library._destroy)  # noqa: SLF001 - the only way to restore the former kernels
 
     names = vars(torch)
     generator, find = names.pop("Generator"), names["__getattr__"]
@@ -223,12 +211,12 @@ class LazyLoader(importlib.abc.Loader):
 
 
 class _LazyFinder(importlib.abc.MetaPathFinder):
-    """Finds the modules in `LAZY` as usual, with a loader that delays running them."""
+    """Finds the module `LAZY` as usual, with a loader that delays running it."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        spec = PathFinder.find_spec(fullname, path, target) if fullname in LAZY else None
+        spec = PathFinder.find_spec(fullname, path, target) if fullname == LAZY else None
         if spec is not None and spec.loader is not None:
             spec.loader = LazyLoader(spec.loader)
         return spec

@@ -1,4 +1,9 @@
-"""What is admitted is tried: the kit grades with the lowest version of everything that it depends on directly."""
+"""What is admitted is tried: the kit grades with the lowest version of everything that it depends on directly.
+
+One command tries another version of torch in an environment of its own, which may download some gigabytes:
+
+    TRY_TORCH=2.15.0 python -m pytest -m slow tests/cli/test_lowest_versions.py
+"""
 
 import json
 import os
@@ -13,7 +18,7 @@ import pytest
 from tests.support.paths import ROOT
 
 BOUND = re.compile(r"^([A-Za-z0-9_.-]+)>=([0-9.]+)")
-EXACT = {"torch": "torch==2.13.0"}
+EXACT = {"torch": f"torch=={os.environ.get('TRY_TORCH', '2.13.0')}"}
 """A bound names a series; this is the one build of it without a graphics card's libraries."""
 
 SMALL = ("tests/unit/verdict", "tests/unit/submission", "tests/verdicts/test_variants.py")
