@@ -28,6 +28,9 @@ OLDEST_PYTHON = (3, 11)
 LEAST_FREE_BYTES = 200_000_000
 """Free space for caches, kept copies and a gradebook."""
 
+TRIED_TORCH = ("2.13",)
+"""The series of torch with which the kit's tests have run. To try another one: tests/cli/test_lowest_versions.py."""
+
 REMEDIES = {
     "process": "run on Linux, where workers are forked from a process that holds no secret",
     "filesystem": "Landlock: Linux 5.13 or newer with it among the security modules, and `pip install py-landlock`",
@@ -124,7 +127,9 @@ def _package(requirement: Requirement) -> HostState:
     except metadata.PackageNotFoundError:
         return HostState(name=name, is_met=False, observed="missing", remedy=remedy)
     is_met = requirement.specifier.contains(version, prereleases=True)
-    return HostState(name=name, is_met=is_met, observed=version, remedy=remedy)
+    is_untried = name == "torch" and ".".join(version.split(".")[:2]) not in TRIED_TORCH
+    observed = f"{version}, never tried with this kit (tried: {', '.join(TRIED_TORCH)})" if is_untried else version
+    return HostState(name=name, is_met=is_met, observed=observed, remedy=remedy)
 
 
 def _disk(course: Course) -> HostState:

@@ -32,3 +32,22 @@ def test_the_doctor_looks_at_what_the_installed_kit_says_it_needs_on_this_system
         "click": (False, "pip install 'click>=1000'"),
         "no-such-package": (False, "pip install 'no-such-package>=2'"),
     }
+
+
+def test_the_doctor_names_a_version_of_torch_with_which_the_kit_was_never_tried(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, text in {
+        "grader-9": "Metadata-Version: 2.1\nName: grader\nVersion: 9\nRequires-Dist: torch>=2\n",
+        "torch-2.0.9": "Metadata-Version: 2.1\nName: torch\nVersion: 2.0.9+cpu\n",
+    }.items():
+        (tmp_path / f"{name}.dist-info").mkdir()
+        (tmp_path / f"{name}.dist-info" / "METADATA").write_text(text)
+    monkeypatch.syspath_prepend(tmp_path)
+    (torch,) = _packages()
+    assert torch.is_met
+    assert torch.observed.startswith("2.0.9+cpu, never tried with this kit")
+
+
+def test_the_doctor_does_not_doubt_the_installed_version_of_torch() -> None:
+    assert all("never tried" not in each.observed for each in _packages())
