@@ -5,9 +5,13 @@ as everyone else.
 """
 
 import ast
+import difflib
 import secrets
+import subprocess
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TypeVar
 
 import click
@@ -19,16 +23,16 @@ from grader.errors import KitError, UsageError
 from grader.processes.pool import ExaminerPool
 from grader.report.console import printable_lines
 from grader.report.html import NotebookVerdict
+from grader.report.phrases import Shell
 from grader.report.tables import render_hint
 from grader.report.trap import render_trap
 from grader.spec.loading import load_exercise
 from grader.spec.paths import Course, find_course
-from grader.student.changes import changes
 from grader.student.claims import withhold
 from grader.student.explanations import load_explained
 from grader.student.hints import next_hint, uncounted_on_error
 from grader.student.progress import remember_verdict
-from grader.submission import Chunk, Submission
+from grader.submission import Chunk, Submission, Unreadable, read_submission
 from grader.submission.reading import LONE_SURROGATE
 from grader.submission.submission import unix_lines, without_magics
 from grader.trap.pooled import PooledTrapJudge
@@ -195,29 +199,72 @@ class GraderMagics(Magics):
 
     @line_magic
     def hint(self, line: str) -> None:
-        """`%hint exercise_03`: give one more hint for the class or function that `%grade` grades."""
-        _print_errors(lambda: _print_hint(_exercise(line), self._definitions(_exercise(line))))
+        """`%hint exercise_03`: give one more hint for the class or function that was defined or graded last.
+
+        `%hint exercise_03 2` is about defect 2.
+        """
+        _print_errors(lambda: self._print_hint(line))
 
     @line_magic
     def diff(self, line: str) -> None:
-        """`%diff exercise_03`: show what you changed in the exercise's file since the starter."""
-        _print_errors(lambda: click.echo(_diff(_exercise(line)), nl=False))
+        """`%diff exercise_03`: show how the class or function defined or graded last differs from the starter."""
+        _print_errors(lambda: click.echo(self._diff(line), nl=False))
 
-    def _definitions(self, exercise_id: str) -> Submission:
+    @line_magic("try")  # type: ignore[arg-type]  # likewise
+    def repeat_check(self, line: str) -> None:
+        """`%try exercise_03`: repeat the first check that fails for the class or function defined or graded last.
+
+        It runs in a process of its own. `%try exercise_03 --code` prints it as a script.
+        """
+        _print_errors(lambda: click.echo(self._repeat_check(line), nl=False))
+
+    def _print_hint(self, line: str) -> None:
+        name, _, number = line.strip().rpartition(" ")
+        if not (name and number.isdecimal()):
+            name, number = line, "0"
+        exercise_id = _exercise(name)
+        _print_hint(exercise_id, self._definitions(exercise_id, with_graded=True), int(number))
+
+    def _diff(self, line: str) -> str:
+        exercise_id = _exercise(line)
+        course = _course()
+        _, notebook = course.editable_files(exercise_id)
+        starter = read_submission(course.pristine(notebook), notebook.name)
+        if isinstance(starter, Unreadable):
+            raise UsageError(f"there is nothing to compare: {starter.reason}")
+        entry = load_exercise(course.description(exercise_id)).interface.entry()
+        before = submission_from_cells(starter.chunks, entry)
+        after = self._definitions(exercise_id, with_graded=True)
+        lines = difflib.unified_diff(_lines(before) if before else [], _lines(after), "starter", "this notebook")
+        return printable_lines("".join(lines)) or "Nothing has changed since the starter.\n"
+
+    def _repeat_check(self, line: str) -> str:
+        name, _, option = line.strip().partition(" ")
+        if option not in ("", CODE):
+            raise UsageError(f"%try knows the option {CODE} alone, got {option}")
+        exercise_id = _exercise(name)
+        return _run_trial(exercise_id, self._definitions(exercise_id, with_graded=True), prints_code=bool(option))
+
+    def _definitions(self, exercise_id: str, *, with_graded: bool = False) -> Submission:
         """Return the exercise's class or function as the cells that ran have defined it.
 
-        Raise `UsageError` if no cell defines it.
+        A cell under `%%grade` does not run, so it defines nothing; `with_graded` counts it nevertheless. Raise
+        `UsageError` if no cell defines the class or function.
         """
         entry = load_exercise(_course().description(exercise_id)).interface.entry()
         assert self.shell is not None
         assert self.shell.history_manager is not None
         inputs: list[str] = self.shell.history_manager.input_hist_raw
         cells = [
-            Chunk(label=f"In [{number}]", text=unix_lines(text)) for number, text in enumerate(inputs) if text.strip()
+            Chunk(label=f"In [{number}]", text=unix_lines(text))
+            for number, text in enumerate(inputs)
+            if text.strip() and (with_graded or not text.lstrip().startswith(GRADED_ONLY))
         ]
         submission = submission_from_cells(cells, entry)
         if submission is None:
-            raise UsageError(f"no cell that ran defines {entry}; run the cell that defines it, then %grade again")
+            unrun = "a cell under %%grade does not run; " if any("%%grade" in text for text in inputs) else ""
+            remedy = f"{unrun}run the cell that defines it, then %grade again"
+            raise UsageError(f"no cell that ran defines {entry}; {remedy}")
         return submission
 
 
@@ -232,16 +279,44 @@ def _trap(exercise_id: str, cell: str) -> str:
     return render_trap(PooledTrapJudge(_trap_pool, _course()).judge(exercise_id, trap, secrets.randbelow(MAX_SEED)))
 
 
-def _print_hint(exercise_id: str, submission: Submission) -> None:
+CODE = "--code"
+
+GRADED_ONLY = "%%grade"
+"""The first word of a cell that is graded and does not run."""
+
+
+def _lines(submission: Submission) -> list[str]:
+    """Return the source lines of all chunks, without the empty lines around each."""
+    return [f"{line}\n" for chunk in submission.chunks for line in chunk.text.strip("\n").split("\n")]
+
+
+def _run_trial(exercise_id: str, submission: Submission, *, prints_code: bool) -> str:
+    """Return what `python -m grader try` prints for a submission."""
+    course = _course()
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / course.module_name(exercise_id)
+        path.write_text("".join(_lines(submission)), encoding="utf-8")
+        options = ["--file", str(path), *([CODE] if prints_code else [])]
+        done = subprocess.run(
+            [sys.executable, "-m", "grader", "try", exercise_id, *options],
+            cwd=course.root,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            encoding="utf-8",
+            errors="replace",
+            check=False,
+        )
+    return done.stdout
+
+
+def _print_hint(exercise_id: str, submission: Submission, number: int) -> None:
     course = _course()
     verdict = _judged(course, exercise_id, submission, is_attempt=False)
     with uncounted_on_error(course, exercise_id):
-        hint = next_hint(course, load_exercise(course.description(exercise_id)), verdict)
+        exercise = load_exercise(course.description(exercise_id))
+        hint = next_hint(course, exercise, verdict, number, shell=Shell.NOTEBOOK)
         click.echo(render_hint(hint), nl=False)
-
-
-def _diff(exercise_id: str) -> str:
-    return printable_lines(changes(_course(), exercise_id)) or "Nothing has changed since the starter.\n"
 
 
 def _judged(course: Course, exercise_id: str, submission: Submission, *, is_attempt: bool) -> Verdict:

@@ -365,22 +365,26 @@ def guide(exercise_id: str, numbers: tuple[int, ...], answers: tuple[str, ...]) 
 @exercise_argument(or_last=True)
 @course_option
 @click.option("--code", "prints_code", is_flag=True, help="Print a script that needs no kit, instead of running it.")
+@click.option("--file", "path", type=click.Path(path_type=Path), help="Run this file instead of the exercise's own.")
 @click.pass_context
-def try_(ctx: click.Context, exercise_id: str, prints_code: bool) -> None:
+def try_(ctx: click.Context, exercise_id: str, prints_code: bool, path: Path | None) -> None:
     """Repeat the first failed check on your file. print(), input() and breakpoint() work."""
     from grader.spec.loading import load_exercise
     from grader.student.progress import remember_verdict
     from grader.student.trial import checks_to_repeat, plan_trial, start_trial
-    from grader.submission.choice import choose_file
+    from grader.submission.choice import choice_of, choose_file
     from grader.verdict.judge import judge_and_record
 
     course = current_course()
-    choice = choose_file(course, exercise_id)
+    if path is not None:
+        require_file(path)
+    choice = choice_of(path) if path else choose_file(course, exercise_id)
     if choice.remark:
         click.echo(choice.remark, err=True)
     with judging_note(choice.path.name):
         verdict, failed = judge_and_record(course, exercise_id, choice, checks_to_repeat)
-    remember_verdict(course, verdict, is_attempt=False)
+    if path is None:
+        remember_verdict(course, verdict, is_attempt=False)
     exercise = load_exercise(course.description(exercise_id))
     ctx.exit(start_trial(course, plan_trial(course, exercise, choice, verdict, failed, prints_code=prints_code)))
 

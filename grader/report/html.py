@@ -19,8 +19,11 @@ from grader.report.check_names import CheckNames, check_name, check_names, liste
 from grader.report.console import printable, printable_ends, printable_line, printable_lines
 from grader.report.findings import explanation_words, full_text, sentence, size_words
 from grader.report.phrases import (
+    GRADE,
+    Shell,
     cause_label,
     cause_word,
+    command,
     defect_label,
     defect_note,
     defect_points,
@@ -197,12 +200,16 @@ def _rows(verdict: Verdict, exercise: Exercise) -> list[dict[str, str]]:
 
 def _magics(verdict: Verdict, exercise: Exercise) -> list[dict[str, str]]:
     """Return what a student can do now in a notebook, each step with its magic."""
+
+    def step(text: str, name: str) -> dict[str, str]:
+        return {"text": text, "command": command(name, exercise.id, shell=Shell.NOTEBOOK)}
+
     if verdict.outcome is Result.FIXED:
         return []
-    steps = [{"text": "Show what you changed in the exercise's file", "command": f"%diff {exercise.id}"}]
-    if exercise.has_hints():
-        steps.insert(0, {"text": "Ask for a hint", "command": f"%hint {exercise.id}"})
-    return steps
+    if not verdict.was_checked():
+        return [step("Mend the cell and run it, then grade again", GRADE)]
+    hint = [step("Ask for a hint", "hint")] if exercise.has_hints() else []
+    return [*hint, step("Repeat the first check that fails", "try"), step("Show what you changed", "diff")]
 
 
 def _next_steps(verdict: Verdict, exercise: Exercise) -> list[dict[str, str]]:
@@ -341,7 +348,7 @@ class NotebookVerdict:
         return [full_text(each.finding) for each in self._verdict.checks if each.finding and each.check in shown]
 
     def __repr__(self) -> str:
-        return render_terminal(self._verdict, self._exercise).rstrip("\n")
+        return render_terminal(self._verdict, self._exercise, shell=Shell.NOTEBOOK).rstrip("\n")
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:  # noqa: ARG002 - IPython's
         return {"text/plain": repr(self), "text/html": render_section(self._verdict, self._exercise)}

@@ -2,6 +2,7 @@
 
 import difflib
 from collections.abc import Collection, Mapping
+from enum import StrEnum
 
 from msgspec import Struct
 from rich.text import Text
@@ -38,6 +39,27 @@ NOT_SHOWN = "no finding below shows it by itself"
 """The note on a defect that only several failures together, or the submission's text, identify."""
 
 
+class Shell(StrEnum):
+    """Where a student types commands."""
+
+    TERMINAL = "terminal"
+    NOTEBOOK = "notebook"
+
+
+def command(name: str, exercise_id: str, *arguments: object, shell: Shell = Shell.TERMINAL) -> str:
+    """Return a command as a student types it: `python -m grader hint exercise_03`, `%hint exercise_03`.
+
+    In a terminal, grading needs no name.
+    """
+    words = [exercise_id, *map(str, arguments)]
+    if shell is Shell.NOTEBOOK:
+        return " ".join([f"%{name}", *words])
+    return " ".join(["python -m grader", *([] if name == GRADE else [name]), *words])
+
+
+GRADE = "grade"
+
+
 class RegressionRow(Struct, frozen=True, kw_only=True):
     """The last row of the table of defects: whether anything else broke. `style` is the row's style on a terminal."""
 
@@ -48,17 +70,18 @@ class RegressionRow(Struct, frozen=True, kw_only=True):
     note: str
 
 
-def foot_lines(verdict: Verdict, exercise: Exercise, width: int, *, has_seed: bool = True) -> list[Line]:
+def foot_lines(
+    verdict: Verdict, exercise: Exercise, width: int, *, has_seed: bool = True, shell: Shell = Shell.TERMINAL
+) -> list[Line]:
     """Return the lines at the end of a page: the result, points, seed and seconds, then the next step."""
     seed = [f"seed {verdict.seed}"] if verdict.checks and has_seed else []
     run = " · ".join([*seed, f"{verdict.seconds:.2f} s"])
-    hint = Text(f"Next: python -m grader hint {verdict.exercise}", "dim")
     word, style, score = result_and_points(verdict, exercise)
     has_room = len(f"{word} · {score} · {run}") <= width
     starts_the_page = not verdict.was_checked()
     first = Text(score) if starts_the_page else Text.assemble((word, style), f" · {score}")
     result = Text.assemble(first, " · " if has_room else "\n", run)
-    return [result, *_next(verdict, exercise, hint)]
+    return [result, *_next(verdict, exercise, shell)]
 
 
 def checks_note(verdict: Verdict) -> list[Line]:
@@ -269,9 +292,9 @@ def misspelt_name(verdict: Verdict, exercise: Exercise) -> str:
 
 
 def claim_invitation(exercise_id: str) -> str:
-    """Return how to claim that nothing is wrong."""
-    command = f"python -m grader claim {exercise_id} sound --line N"
-    return f"do you think that nothing is wrong? Say so, with the line that looked wrong: {command}"
+    """Return how to claim that nothing is wrong, in a terminal."""
+    claim = command("claim", exercise_id, "sound --line N")
+    return f"do you think that nothing is wrong? Say so, with the line that looked wrong: {claim}"
 
 
 def undecided(exercise_id: str) -> str:
@@ -280,41 +303,46 @@ def undecided(exercise_id: str) -> str:
     return f"{search}; or {claim_invitation(exercise_id)}"
 
 
-def _remedy(verdict: Verdict, exercise: Exercise) -> str:
+def _remedy(verdict: Verdict, exercise: Exercise, shell: Shell) -> str:
     """Return the remedy for a file that cannot be graded."""
     at = verdict.unloadable.location if verdict.unloadable else None
+    again = command(GRADE, verdict.exercise, shell=shell)
     if at:
-        return f"mend {printable(str(at))}, then python -m grader {verdict.exercise}"
+        return f"mend {printable(str(at))}, then {again}"
     misspelt = misspelt_name(verdict, exercise)
     if misspelt:
-        return f"rename {misspelt} to {exercise.interface.entry()}, then python -m grader {verdict.exercise}"
-    return f"python -m grader reset {verdict.exercise} puts the starter back, and keeps a copy of what you have."
+        return f"rename {misspelt} to {exercise.interface.entry()}, then {again}"
+    if shell is Shell.NOTEBOOK:
+        return f"mend the cell and run it, then {again}"
+    reset = command("reset", verdict.exercise)
+    return f"{reset} puts the starter back, and keeps a copy of what you have."
 
 
-def _extras(remaining: list[DefectVerdict], exercise_id: str) -> list[Line]:
+def _extras(remaining: list[DefectVerdict], hint: str) -> list[Line]:
     """Return a line about stretch defects that are not fixed although the exercise is; none if there are none."""
     if not remaining:
         return []
     is_known = any(defect.status is DefectStatus.PRESENT for defect in remaining)
     state = "An extra bug is left" if is_known else "There may still be an extra bug"
-    return [Text(f"{state}: python -m grader hint {exercise_id}", "dim")]
+    return [Text(f"{state}: {hint}", "dim")]
 
 
-def _next(verdict: Verdict, exercise: Exercise, hint: Text) -> list[Line]:
+def _next(verdict: Verdict, exercise: Exercise, shell: Shell) -> list[Line]:
     """Return the next step. After a fix, also return the extras that are left, and the credits."""
     remaining = [defect for defect in verdict.defects if defect.status is not DefectStatus.FIXED]
+    hint = command("hint", verdict.exercise, shell=shell)
     if not verdict.was_checked():
-        return [Text(f"Next: {_remedy(verdict, exercise)}", "dim")]
+        return [Text(f"Next: {_remedy(verdict, exercise, shell)}", "dim")]
     if verdict.is_right_so_far():
         return [Text("Next: hand it in; the checks that run then decide the rest.", "dim")]
     if awaits_claim(verdict):
         return [Text(f"Next: {undecided(verdict.exercise)}", "dim")]
     if verdict.outcome is not Result.FIXED and remaining and exercise.has_hints():
-        return [hint]
+        return [Text(f"Next: {hint}", "dim")]
     if verdict.outcome is not Result.FIXED:
-        changed = f"python -m grader diff {verdict.exercise} shows what you changed"
-        return [Text(f"Next: {changed}, python -m grader try {verdict.exercise} runs it.", "dim")]
+        difference, trial = (command(name, verdict.exercise, shell=shell) for name in ("diff", "try"))
+        return [Text(f"Next: {difference} shows what you changed, {trial} runs it.", "dim")]
     edition, source = exercise.edition, exercise.source
     next_step = Text(f"Next: {edition.next_step(exercise.id, has_defects=bool(exercise.defects))}", "dim")
     credits_ = edition.credits(source.title, source.url)
-    return [*_extras(remaining, verdict.exercise), next_step, *([Text(credits_, "dim")] if credits_ else [])]
+    return [*_extras(remaining, hint), next_step, *([Text(credits_, "dim")] if credits_ else [])]

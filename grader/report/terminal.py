@@ -22,10 +22,12 @@ from grader.report.console import (
 from grader.report.findings import explanation_words, sentence, size_words
 from grader.report.phrases import (
     MOST_FINDING_TEXT,
+    Shell,
     advice_lines,
     cause_label,
     cause_word,
     checks_note,
+    command,
     defect_label,
     defect_note,
     defect_points,
@@ -81,11 +83,13 @@ def render_terminal(
     failing_sizes: Mapping[str, str] = {},
     has_head: bool = True,
     has_seed: bool = True,
+    shell: Shell = Shell.TERMINAL,
 ) -> str:
     """Return the verdict as lines of text, with as many causes as `height` lines hold, and at least one.
 
     `names` adds the ids of the defects. `known` are defects whose lessons were shown before; `failing_sizes` maps the
     other defects to the sizes at which they failed. `has_seed` is false if the next submissions get the same seed.
+    `shell` is where the student types the next command.
     """
 
     def rendered(lines: list[Line]) -> str:
@@ -96,7 +100,8 @@ def render_terminal(
     top += [Text()] if top else []
     head = rendered([*top, *parts.table(verdict)])
     lessons_text = rendered(parts.lessons(verdict, known, failing_sizes))
-    bottom = foot_lines(verdict, exercise, width, has_seed=has_seed)[: SHORT_FOOT if height < SCREEN_LINES else None]
+    bottom = foot_lines(verdict, exercise, width, has_seed=has_seed, shell=shell)
+    bottom = bottom[: SHORT_FOOT if height < SCREEN_LINES else None]
     notes = [*near_miss_lines(verdict, exercise), *advice_lines(verdict)]
     foot = rendered([*notes, Text(), *bottom, *open_layers_lines(verdict)])
     blocks = [rendered(lines) for lines in parts.causes(verdict)]
@@ -110,12 +115,12 @@ def render_terminal(
         printed = ""
     chosen = _fitting(blocks, room - _line_count(printed))
     omitted = len(blocks) - len(chosen)
-    others = f"and {omitted} more; python -m grader report {verdict.exercise} shows them all"
+    others = f"and {omitted} more{'' if shell is Shell.NOTEBOOK else f'; {_report(verdict)} shows them all'}"
     more = rendered([indented(Text(others, "dim"))]) if omitted else ""
     room -= _line_count(*chosen, printed, more)
     pictures = (rendered(_picture(verdict, exercise, width, has_passing=each)) for each in (True, False))
     picture = next((each for each in pictures if each and _line_count(each) <= room and not printed), "")
-    if not picture and room > 0:
+    if not picture and room > 0 and shell is Shell.TERMINAL:
         picture = rendered(_picture_elsewhere(verdict))
     right = rendered(_right_behaviour(verdict, exercise))
     right = right if _line_count(right) <= room - _line_count(picture) else ""
@@ -254,8 +259,12 @@ def _picture(verdict: Verdict, exercise: Exercise, width: int, *, has_passing: b
 def _picture_elsewhere(verdict: Verdict) -> list[Line]:
     """Return a line that names the command that shows the picture of the first cause; none if it has none."""
     cause = next(iter(group_causes(verdict)), None)
-    text = f"python -m grader report {verdict.exercise} has a picture of this"
+    text = f"{_report(verdict)} has a picture of this"
     return [indented(Text(text, "dim"))] if cause and cause.picture else []
+
+
+def _report(verdict: Verdict) -> str:
+    return command("report", verdict.exercise)
 
 
 def _not_gradable(verdict: Verdict) -> list[Line]:

@@ -11,6 +11,8 @@ from grader.errors import UsageError
 from grader.report.check_names import check_names
 from grader.report.findings import reason_words, sentence
 from grader.report.phrases import (
+    Shell,
+    command,
     misspelt_name,
     near_miss_hint,
     points_with_unit,
@@ -47,12 +49,18 @@ DEFAULT_REMEDY = "Run {file} by itself, and mend what it stops at first."
 
 
 def next_hint(
-    course: Course, exercise: Exercise, verdict: Verdict, number: int = 0, *, only_given: bool = False
+    course: Course,
+    exercise: Exercise,
+    verdict: Verdict,
+    number: int = 0,
+    *,
+    only_given: bool = False,
+    shell: Shell = Shell.TERMINAL,
 ) -> Hint:
     """Give one more step for a defect that is not fixed: the one with this `number`, or else the first.
 
     If the file does not run, or a crash hides everything else, the hint is about that instead. Store how many steps
-    were given. `only_given` repeats these and gives no new one.
+    were given. `only_given` repeats these and gives no new one. `shell` is where the student types the next command.
 
     Raise `UsageError` if no defect has this number.
     """
@@ -63,7 +71,7 @@ def next_hint(
         return _without_steps(exercise, f"This edition has no hints; ask whoever gave you {exercise.id}.")
     crash = hiding_crash(group_causes(verdict))
     remaining = _remaining(exercise, verdict, crash)
-    other = _instead_of_steps(exercise, verdict, crash, remaining, has_number=bool(number))
+    other = _instead_of_steps(exercise, verdict, crash, remaining, has_number=bool(number), shell=shell)
     if other is not None:
         return other
     defect = _defect_with_number(exercise, verdict, progress, number) if number else remaining[0]
@@ -73,16 +81,19 @@ def next_hint(
         return Hint(title=f"{exercise.id} · defect {label}", next_action=message)
     count = _count_step(course, exercise, progress, defect, only_given=only_given)
     worth = [points_with_unit(defect)] if exercise.announces is Announcement.COUNT else []
-    command = f"python -m grader hint {exercise.id}"
+
+    def hint_about(number: int) -> str:
+        return command("hint", exercise.id, number, shell=shell)
+
     listed = [each.id for each in shown_defects(verdict, exercise)]
     others = [exercise.numbers()[each.id] for each in remaining if each.id != defect.id and each.id in listed]
     if count < len(defect.hints):
         upcoming = "The next one" if count else "None has been given yet; the first one"
-        next_action = f"{upcoming}: {command} {label}"
+        next_action = f"{upcoming}: {hint_about(label)}"
     elif others:
-        next_action = f"That was the last one. For defect {others[0]}: {command} {others[0]}"
+        next_action = f"That was the last one. For defect {others[0]}: {hint_about(others[0])}"
     else:
-        next_action = f"That was the last one. What follows is yours: {_next_commands(exercise)}"
+        next_action = f"That was the last one. What follows is yours: {_next_commands(exercise, shell)}"
     return Hint(
         title=" · ".join([exercise.id, f"defect {label}", STATUS_WORDS[judged.status], *worth]),
         steps=[" ".join(text.split()) for text in defect.hints[:count]],
@@ -111,7 +122,13 @@ def _without_steps(exercise: Exercise, message: str) -> Hint:
 
 
 def _instead_of_steps(
-    exercise: Exercise, verdict: Verdict, crash: Cause | None, remaining: list[Defect], *, has_number: bool
+    exercise: Exercise,
+    verdict: Verdict,
+    crash: Cause | None,
+    remaining: list[Defect],
+    *,
+    has_number: bool,
+    shell: Shell,
 ) -> Hint | None:
     """Return a hint that replaces the steps of a defect; None if the steps should be given.
 
@@ -125,7 +142,9 @@ def _instead_of_steps(
         return _without_steps(exercise, f"No hint: {undecided(name)}")
     if crash is not None and not crash.defects and not has_number:
         at = f" ({crash.finding.location})" if crash.finding.location else ""
-        step = f"It stops with {sentence(crash.finding)}{at}. Follow the call there: python -m grader try {name}"
+        step = (
+            f"It stops with {sentence(crash.finding)}{at}. Follow the call there: {command('try', name, shell=shell)}"
+        )
         return Hint(title=f"{name} does not run", steps=[step], total=1)
     if not exercise.defects and is_fixed:
         return _without_steps(exercise, f"Nothing is wrong with {name} as it stands; there is nothing to hint at.")
@@ -133,12 +152,14 @@ def _instead_of_steps(
         return None
     if is_fixed:
         return _without_steps(exercise, f"Every defect of {name} is fixed; there is nothing left to hint at.")
-    new = f"What fails is new, none of it was in the starter: python -m grader diff {name} shows what you changed."
+    difference = command("diff", name, shell=shell)
+    new = f"What fails is new, none of it was in the starter: {difference} shows what you changed."
     return _without_steps(exercise, new)
 
 
-def _next_commands(exercise: Exercise) -> str:
-    return f"python -m grader try {exercise.id} runs your file, python -m grader diff {exercise.id} shows your change."
+def _next_commands(exercise: Exercise, shell: Shell) -> str:
+    trial, difference = (command(name, exercise.id, shell=shell) for name in ("try", "diff"))
+    return f"{trial} runs your file, {difference} shows your change."
 
 
 def _caveat(judged: DefectVerdict, exercise: Exercise) -> str:

@@ -19,6 +19,11 @@ LYING_KERNEL = (
 
 CELLS = {
     "load": "%load_ext grader\nimport time\nstarted = time.monotonic()",
+    "graded and not run": f"%%grade exercise_03\n{STARTER}",
+    "nothing ran": "%grade exercise_03",
+    "hint about what was graded": "%hint exercise_03",
+    "trial": "%try exercise_03",
+    "code": "%try exercise_03 --code",
     "cell": f"%%grade exercise_03\n{STARTER}",
     "first time": "print(time.monotonic() - started)",
     "fixed": f"%%grade 3\n%matplotlib inline\n!nvidia-smi\n{REFERENCE}",
@@ -27,6 +32,7 @@ CELLS = {
     "definitions": "found = %grade exercise_03\nfound",
     "asked": "print(found.outcome, found.score, [each.name for each in found.defects], len(found.findings) > 0)",
     "hint": "%hint exercise_03",
+    "hint by number": "%hint exercise_03 1",
     "diff": "%diff exercise_03",
     "unknown": "%grade exercise_99",
     "broken": "%%grade exercise_03\nclass CausalSelfAttention(:",
@@ -37,10 +43,9 @@ CELLS = {
     "attempts": "from pathlib import Path\nfrom grader.spec.paths import find_course\n"
     "from grader.student.progress import load_progress\n"
     "print(len(load_progress(find_course(Path.cwd()), 'exercise_03').attempts))",
-    "save": "path = Path('exercises/exercise_03/attention.py')\n"
-    "written = path.write_text(path.read_text() + '# \\x1b[2J\\n')",
+    "change": STARTER.replace("attn_scores.masked_fill(", "attn_scores = attn_scores.masked_fill(  # \x1b[2J\n    "),
     "other folder": "%cd -q exercises/exercise_03",
-    "diff of what was saved": "%diff",
+    "diff of what was changed": "%diff",
     "no course's folder": "%cd -q ../..",
     "no name": "%diff",
 }
@@ -97,17 +102,44 @@ def test_neither_page_names_a_defect_that_is_still_there(outputs) -> None:
 
 
 def test_hints_and_differences_are_told_in_words(outputs) -> None:
-    assert "Step 1 of 3" in said(outputs["hint"])
+    assert "Step 1 of 3. The next one: %hint exercise_03 1" in said(outputs["hint about what was graded"])
+    assert "Step 2 of 3" in said(outputs["hint"])
+    assert "Step 3 of 3. That was the last one. For defect 2: %hint exercise_03 2" in said(outputs["hint by number"])
     assert said(outputs["diff"]).strip() == "Nothing has changed since the starter."
 
 
+def test_a_cell_that_was_graded_and_did_not_run_defines_nothing(outputs) -> None:
+    assert said(outputs["nothing ran"]).startswith(
+        "grader: no cell that ran defines CausalSelfAttention; a cell under %%grade does not run; run the cell"
+    )
+
+
+def test_the_first_failed_check_is_repeated_in_a_process_of_its_own(outputs) -> None:
+    trial, code = said(outputs["trial"]), said(outputs["code"])
+    assert "AssertionError: changing token 1 changed the output at token 0" in trial
+    assert "import torch" in code
+    assert "torch.manual_seed" in code
+
+
+def test_a_notebook_is_told_magics_and_never_to_reset(outputs) -> None:
+    for name in ("cell", "definitions", "broken"):
+        for kind in ("text/plain", "text/html"):
+            page = shown(outputs[name], kind)
+            assert "python -m grader" not in page
+            assert "reset" not in page
+    assert "Next: %hint exercise_03" in shown(outputs["cell"], "text/plain")
+    assert "<code>%try exercise_03</code>" in shown(outputs["cell"], "text/html")
+    assert "Next: mend this cell, line 2, column 27, then %grade exercise_03" in shown(outputs["broken"], "text/plain")
+
+
 def test_the_folder_names_the_exercise_and_what_a_terminal_obeys_is_spelled_out(outputs) -> None:
-    assert "+# \\x1b[2J\n" in said(outputs["diff of what was saved"])
+    assert "# \\x1b[2J\n" in said(outputs["diff of what was changed"])
     assert "name the exercise, as in %grade exercise_03" in said(outputs["no name"])
 
 
 def test_verdicts_are_attempts_and_hints_are_none(outputs) -> None:
     graded = [name for name, source in CELLS.items() if "%grade exercise_03" in source or "%%grade 3" in source]
+    graded.remove("nothing ran")
     assert said(outputs["attempts"]).strip() == str(len(graded))
 
 
