@@ -233,9 +233,12 @@ class GraderMagics(Magics):
         if isinstance(starter, Unreadable):
             raise UsageError(f"there is nothing to compare: {starter.reason}")
         entry = load_exercise(course.description(exercise_id)).interface.entry()
-        before = submission_from_cells(starter.chunks, entry)
-        after = self._definitions(exercise_id, with_graded=True)
-        lines = difflib.unified_diff(_lines(before) if before else [], _lines(after), "starter", "this notebook")
+        original = submission_from_cells(starter.chunks, entry)
+        before = _lines(original) if original else []
+        after = _lines(self._definitions(exercise_id, with_graded=True))
+        common = {line for line in before if line.startswith(IMPORTS)} & {*after}  # any cell may repeat an import
+        before, after = ([line for line in lines if line not in common] for lines in (before, after))
+        lines = difflib.unified_diff(before, after, "starter", "this notebook")
         return printable_lines("".join(lines)) or "Nothing has changed since the starter.\n"
 
     def _repeat_check(self, line: str) -> str:
@@ -280,6 +283,8 @@ def _trap(exercise_id: str, cell: str) -> str:
 
 
 CODE = "--code"
+
+IMPORTS = ("import ", "from ")
 
 GRADED_ONLY = "%%grade"
 """The first word of a cell that is graded and does not run."""
