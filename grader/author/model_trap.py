@@ -9,6 +9,7 @@ from grader.report.trap import reason_of
 from grader.spec.exercise import Exercise
 from grader.spec.loading import load_exercise
 from grader.spec.paths import Course
+from grader.spec.problem import BLANK
 from grader.trap.pooled import PooledTrapJudge
 from grader.trap.reading import read_trap
 from grader.trap.result import Caught, DefectResult, Standing, TrapResult
@@ -36,7 +37,17 @@ def judge_model_trap(source: WorkerSource, root: Path, exercise_id: str) -> list
     trap = read_trap(course, exercise_id, path)
     result = PooledTrapJudge(_pool, course).judge(exercise_id, trap, SEED, is_proof=True)
     problems = trap_problems(result, exercise, place)
-    return [Step(name=NAME, figures=str(len(result.tests)), problems=problems)]
+    is_begun = BLANK in trap.text  # `new` wrote it, and nobody has finished it
+    return [
+        Step(
+            name=NAME,
+            figures=str(len(result.tests)),
+            problems=[] if is_begun else problems,
+            warnings=[f"{place} still says {BLANK}; until then its problems are warnings", *problems]
+            if is_begun
+            else [],
+        )
+    ]
 
 
 def trap_problems(result: TrapResult, exercise: Exercise, place: str) -> list[str]:

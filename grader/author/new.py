@@ -7,6 +7,8 @@ from importlib import metadata
 from pathlib import Path
 
 from grader.author.derived_files import derive_schema, remember_written
+from grader.author.first_checks import first_checks
+from grader.author.first_trap import first_trap
 from grader.author.interface import FoundInterface, find_interface
 from grader.author.proposal import Proposal, propose
 from grader.author.scaffold import clean_cells, describe, grading_cell, join_cells, make_cells, notebook_text
@@ -53,6 +55,9 @@ def create_exercise(course: Course, exercise_id: str, source: Path, name: str = 
         solutions / module.name: starter,
         solutions / "exercise.yaml": description,
     }
+    trap = first_trap(interface, proposal, first_checks(interface, proposal))
+    if trap:
+        files[course.model_trap(exercise_id)] = trap
     for path, text in files.items():
         write_product(path, text.encode())
     derive_schema(course)

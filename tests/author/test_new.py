@@ -19,6 +19,7 @@ from grader.spec.exercise import Defect
 from grader.spec.fragments import fix_defects, put_back
 from grader.spec.kinds import KINDS, KindName
 from grader.spec.loading import load_exercise
+from grader.spec.problem import BLANK
 from grader.submission import read_submission
 from tests.support.notebooks import code, markdown, notebook
 
@@ -771,3 +772,12 @@ def test_a_name_that_a_module_cannot_have_is_refused(own_course, tmp_path, name)
     with pytest.raises(UsageError, match=r"choose another, in lower case, such as loss\.py"):
         create_exercise(own_course, EXERCISE, source, name)
     assert not own_course.exercise_folder(EXERCISE).exists()
+
+
+def test_a_new_exercise_has_a_first_model_trap_that_its_author_finishes(own_course, new):
+    new()
+    text = own_course.model_trap(EXERCISE).read_text()
+    names = [node.name for node in ast.parse(text).body if isinstance(node, ast.FunctionDef)]
+    assert {"test_the_shape", "test_samples_do_not_mix", "test_every_parameter_learns"} <= {*names}
+    assert "subject(embed_dim=" in text
+    assert BLANK in text
