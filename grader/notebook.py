@@ -32,6 +32,7 @@ from grader.student.claims import withhold
 from grader.student.explanations import load_explained
 from grader.student.hints import next_hint, uncounted_on_error
 from grader.student.progress import remember_verdict
+from grader.student.traps import details_of, home_of, keep_state
 from grader.submission import Chunk, Submission, Unreadable, read_submission
 from grader.submission.reading import LONE_SURROGATE
 from grader.submission.submission import unix_lines, without_magics
@@ -278,8 +279,10 @@ def _grade(exercise_id: str, submission: Submission) -> NotebookVerdict:
 
 
 def _trap(exercise_id: str, cell: str) -> str:
-    trap = trap_of(_from_cell(cell), "this cell")
-    return render_trap(PooledTrapJudge(_trap_pool, _course()).judge(exercise_id, trap, secrets.randbelow(MAX_SEED)))
+    course, trap = _course(), trap_of(_from_cell(cell), "this cell")
+    home, seed = home_of(course, exercise_id), secrets.randbelow(MAX_SEED)
+    result = PooledTrapJudge(_trap_pool, course).judge(exercise_id, trap, seed, home=home)
+    return render_trap(result, details_of(course, result))
 
 
 CODE = "--code"
@@ -337,6 +340,7 @@ def _judged(course: Course, exercise_id: str, submission: Submission, *, is_atte
     verdict = PooledJudge(_pool, course).judge(exercise_id, submission, submission.name, _seed)
     verdict = withhold(course, load_exercise(course.description(exercise_id)), verdict)
     remember_verdict(course, verdict, is_attempt=is_attempt)
+    keep_state(course, submission, verdict)
     return verdict
 
 

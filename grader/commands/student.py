@@ -29,7 +29,6 @@ from grader.report.console import (
 from grader.report.tables import OverviewLine
 from grader.spec.exercise import Announcement, Exercise
 from grader.spec.paths import Course, write_product
-from grader.submission import Submission
 from grader.submission.choice import Choice
 from grader.verdict.verdict import Verdict
 
@@ -96,6 +95,7 @@ def grade(
     from grader.spec.loading import load_exercise
     from grader.student.claims import withhold
     from grader.student.progress import load_progress, remember_verdict
+    from grader.student.traps import keep_state
     from grader.submission.choice import choice_of, choose_file
     from grader.verdict.judge import judging_file
     from grader.verdict.verdict import Result
@@ -124,6 +124,7 @@ def grade(
     if path is None:
         was_solved = load_progress(course, exercise_id).is_solved()
         remember_verdict(course, verdict)
+        keep_state(course, choice.read, verdict)
         if verdict.outcome is Result.FIXED and not (was_solved or as_json):
             _print_completed(course, exercise_id)
     ctx.exit(verdict.exit_code())
@@ -273,33 +274,27 @@ def trap(
 ) -> None:
     """Judge the tests in your trap.py: they must accept right code and catch the defects."""
     from grader.report.trap import render_trap, render_trap_json
+    from grader.student.traps import details_of, hand_out_trap, home_of
     from grader.trap.judge import judge_trap
     from grader.trap.reading import read_trap
 
     course = current_course()
     if path is not None:
         require_file(path)
+    elif hand_out_trap(course, exercise_id):
+        place = course.shown(course.trap(exercise_id))
+        raise UsageError(f"{place} is new and empty; write your tests there. exercises/README.md shows how (The trap)")
     written = read_trap(course, exercise_id, path)
-    own = _own_fix(course, exercise_id)
+    home = home_of(course, exercise_id)
     with judging_note(written.label) as clear:
-        result = judge_trap(course, exercise_id, written, seed=seed, own=own, strict=strict)
+        result = judge_trap(course, exercise_id, written, seed=seed, home=home, strict=strict)
         clear()
+    details = details_of(course, result)
     if as_json:
         click.echo(render_trap_json(result).encode())  # UTF-8 wherever stdout goes
     else:
-        print_report(render_trap(result, width=width(), color=has_color()))
+        print_report(render_trap(result, details, width=width(), color=has_color()))
     ctx.exit(0 if result.catches_all() else 1)
-
-
-def _own_fix(course: Course, exercise_id: str) -> Submission | None:
-    """Return the student's file if every check that runs here passes."""
-    from grader.student.progress import load_progress
-    from grader.submission.choice import choose_file
-
-    progress = load_progress(course, exercise_id)
-    read = choose_file(course, exercise_id).read
-    is_right = progress.is_solved() or 0 < progress.checks == progress.passed
-    return read if is_right and isinstance(read, Submission) else None
 
 
 @click.command()

@@ -3,6 +3,7 @@
 import math
 
 import msgspec
+from msgspec import Struct
 from rich.text import Text
 
 from grader.report.console import Line, beside, printable, render_page
@@ -32,8 +33,24 @@ REASONS = {
 """Why tests were set aside, where no numbers are needed."""
 
 
-def render_trap(result: TrapResult, *, width: int = 100, color: bool = False, has_seed: bool = True) -> str:
-    """Return the page of a trap. It names no defect.
+class Details(Struct, frozen=True, kw_only=True):
+    """What the page may say about defects beyond their numbers, by number."""
+
+    names: dict[int, str] = {}
+    """The titles of the defects that the student has fixed in the hunt."""
+    sizes: dict[int, str] = {}
+    """The sizes at which defects show, in words."""
+
+
+def render_trap(
+    result: TrapResult,
+    details: Details = Details(),  # noqa: B008 - it is frozen
+    *,
+    width: int = 100,
+    color: bool = False,
+    has_seed: bool = True,
+) -> str:
+    """Return the page of a trap. It names no defect but those in `details`.
 
     `has_seed` is false if the next submissions get the same seed, which the page then omits.
     """
@@ -41,15 +58,19 @@ def render_trap(result: TrapResult, *, width: int = 100, color: bool = False, ha
     lines: list[Line] = [head]
     if result.problem:
         lines.append(Text(f"No test ran: {_problem(result)}", "red"))
-    lines += [_row(label, _test_words(test)) for label, test in _labelled("right", list(result.tests))]
-    lines += [_row(label, _defect_words(defect)) for label, defect in _labelled("defective", list(result.defects))]
+    lines += [_row("" if place else "right", _test_words(test)) for place, test in enumerate(result.tests)]
+    lines += [
+        _row("" if place else "defective", _defect_words(defect, details))
+        for place, defect in enumerate(result.defects)
+    ]
     if result.is_at_home and result.subsets.of:
         lines.append(_row("defective", Text(f"the starter  {'caught' if result.subsets.caught else 'not caught'}")))
     elif result.subsets.of > len(result.defects):
         lines.append(_row("", Text(f"all subsets  {result.subsets.caught} of {result.subsets.of} caught")))
     if result.half_mended.of:
-        words = f"{result.half_mended.caught} of {result.half_mended.of} caught; they are extra"
-        lines.append(_row("half-mended", Text(words)))
+        label, whose = ("earlier", "of your own states ") if result.is_at_home else ("half-mended", "")
+        words = f"{result.half_mended.caught} of {result.half_mended.of} {whose}caught; they are extra"
+        lines.append(_row(label, Text(words)))
     if result.with_own_test.of > 1:
         words = f"{result.with_own_test.caught} of {result.with_own_test.of} defects have a test of their own; extra"
         lines.append(_row("own tests", Text(words)))
@@ -98,10 +119,6 @@ def render_trap_json(result: TrapResult) -> str:
     return msgspec.json.format(msgspec.json.encode(data), indent=1).decode()
 
 
-def _labelled(label: str, rows: list[TestResult] | list[DefectResult]) -> list[tuple[str, object]]:
-    return [(label if place == 0 else "", row) for place, row in enumerate(rows)]
-
-
 def _row(label: str, words: Text) -> Line:
     return beside(Text(label), words, LABEL_WIDTH)
 
@@ -115,8 +132,7 @@ def _problem(result: TrapResult) -> str:
     return f"{place}{result.problem}"
 
 
-def _test_words(test: object) -> Text:
-    assert isinstance(test, TestResult)
+def _test_words(test: TestResult) -> Text:
     name = printable(test.name, MOST_NAME)
     if test.standing is Standing.COUNTS:
         return Text.assemble((name, "green"), f"  accepts {test.accepts} of {test.of}")
@@ -169,14 +185,16 @@ def _enough(difference: float) -> float:
     return float(10.0 ** math.ceil(math.log10(max(difference, 1e-12)) + 1))
 
 
-def _defect_words(defect: object) -> Text:
-    assert isinstance(defect, DefectResult)
+def _defect_words(defect: DefectResult, details: Details) -> Text:
     name = f"{'extra' if defect.stretch else 'defect'} {defect.number}"
     if defect.caught is Caught.ALWAYS:
         by = ", ".join(printable(name, MOST_NAME) for name in defect.by[:MOST_NUMBERS])
         crash = ", by its crash" if defect.by_crash else ""
-        return Text.assemble((name, "green"), f"  caught by {by}{crash}")
+        title = f" ({printable(details.names[defect.number])})" if defect.number in details.names else ""
+        return Text.assemble((name, "green"), f"{title}  caught by {by}{crash}")
     words = "not caught" if defect.caught is Caught.NEVER else "caught sometimes; only a test that always fails counts"
+    if defect.number in details.sizes:
+        words += f"; it shows {printable(details.sizes[defect.number])}"
     return Text.assemble((name, "red"), f"  {words}")
 
 

@@ -78,6 +78,8 @@ class Progress(Struct, frozen=True, kw_only=True):
     best: Attempt | None = None
     claims: list[Claim] = []
     guide: GuideRecord = GuideRecord()
+    trap_runs: int = 0
+    """How often the student's trap ran."""
 
     def is_solved(self) -> bool:
         """Return whether the exercise was fixed once, whatever its file contains now."""

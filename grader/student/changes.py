@@ -11,6 +11,7 @@ from grader.errors import UsageError
 from grader.spec.paths import Course, write_product
 from grader.student.explanations import has_locked_solution, load_revealed
 from grader.student.progress import forget_progress
+from grader.student.traps import hand_out_trap
 from grader.submission import Unreadable, read_submission
 from grader.submission.choice import choose_file, is_edited
 
@@ -44,6 +45,8 @@ def restore_starter(course: Course, exercise_id: str) -> list[str]:
             lines.append(f"{path.name}: it was missing and is back")
         write_product(path, starter)
     forget_progress(course, exercise_id)
+    if hand_out_trap(course, exercise_id):
+        lines.append("trap.py: it was missing and is here, empty")
     if has_copy:
         lines.append("To restore it, copy the kept file over the new one.")
     return lines or [f"{exercise_id} is as it was handed out; nothing to reset"]

@@ -78,14 +78,27 @@ def implementations_of(course: Course, exercise: Exercise, *, has_every_wrong_fi
     return found
 
 
-def implementations_at_home(course: Course, exercise: Exercise, own: Submission) -> list[Implementation]:
-    """Return what a sealed edition has: the student's own fix, which is taken to be right, and the starter."""
+class Home(Struct, frozen=True, kw_only=True):
+    """What stands in for references in a sealed edition."""
+
+    own: Submission
+    """The student's own fix, which is taken to be right."""
+    earlier: tuple[Submission, ...] = ()
+    """Earlier states of the student's file in which some check failed, the newest first."""
+
+
+def implementations_at_home(course: Course, exercise: Exercise, home: Home) -> list[Implementation]:
+    """Return what a sealed edition has: the student's own fix, the starter, and some of the earlier states."""
     module, _ = course.editable_files(exercise.id)
     starter = read_submission(course.pristine(module), module.name)
     if not isinstance(starter, Submission):
         raise UsageError(f"{course.shown(module)}: {starter.reason}")
     combined = Implementation(role=Role.COMBINED, number=1, source=starter)
-    return [_right(1, own, is_reference=True), combined]
+    earlier = [
+        Implementation(role=Role.HALF_MENDED, number=number, source=source)
+        for number, source in enumerate(home.earlier[:MOST_HALF_MENDED], 1)
+    ]
+    return [_right(1, home.own, is_reference=True), combined, *earlier]
 
 
 def trap_digest(course: Course, exercise_id: str) -> str:

@@ -14,7 +14,6 @@ from grader.sandbox.traps.messages import MOST_TESTS
 from grader.spec.exercise import Exercise
 from grader.spec.loading import load_exercise
 from grader.spec.paths import Course
-from grader.submission import Submission
 from grader.trap.counting import (
     Observation,
     count_caught,
@@ -24,7 +23,7 @@ from grader.trap.counting import (
     max_score_of,
     score_of,
 )
-from grader.trap.implementations import Implementation, Role, implementations_at_home, implementations_of
+from grader.trap.implementations import Home, Implementation, Role, implementations_at_home, implementations_of
 from grader.trap.relay import TRAP_SECONDS, Ending, Relay, Session, Trap
 from grader.trap.result import TrapResult
 
@@ -40,13 +39,13 @@ def judge_trap(
     trap: Trap,
     *,
     seed: int | None = None,
-    own: Submission | None = None,
+    home: Home | None = None,
     strict: bool = False,
     spawn: bool = not CAN_FORK,
 ) -> TrapResult:
-    """Return the result of a trap, judged with new worker processes. `own` is for a sealed edition; see `TrapJudge`."""
+    """Return the result of a trap, judged with new worker processes. `home` is for sealed editions: see `TrapJudge`."""
     with closing(open_worker_source(course.secret_folders(), spawn=spawn, for_many=True, for_tests=True)) as source:
-        return TrapJudge(course, source, strict=strict)(exercise_id, trap, seed=seed, own=own)
+        return TrapJudge(course, source, strict=strict)(exercise_id, trap, seed=seed, home=home)
 
 
 class TrapJudge:
@@ -61,15 +60,15 @@ class TrapJudge:
         trap: Trap,
         *,
         seed: int | None = None,
-        own: Submission | None = None,
+        home: Home | None = None,
         roles: Collection[Role] = tuple(Role),
         seconds: float = TRAP_SECONDS,
         is_proof: bool = False,
     ) -> TrapResult:
         """Return the result of a trap on the implementations with these roles.
 
-        Its tests may run for so many seconds. In a sealed edition, `own`, the student's fix, is the right one. For a
-        proof, the tests run on every wrong fix of a decoy, and at every seed.
+        Its tests may run for so many seconds. In a sealed edition, `home` has the student's fix. For a proof, the tests
+        run on every wrong fix of a decoy, and at every seed.
         Raises `UsageError` if it is missing there, and `BrokenExerciseError` if a full edition has none.
         """
         started = time.monotonic()
@@ -79,8 +78,8 @@ class TrapJudge:
         if exercise.edition.HAS_REFERENCE:
             every = implementations_of(self._course, exercise, has_every_wrong_fix=is_proof)
             implementations = [each for each in every if each.role in roles]
-        elif own is not None:
-            implementations = implementations_at_home(self._course, exercise, own)
+        elif home is not None:
+            implementations = implementations_at_home(self._course, exercise, home)
         else:
             raise UsageError(
                 f"fix {exercise.id} first: here, your own fix is the right implementation that your trap must accept; "

@@ -8,6 +8,7 @@ from grader.errors import KitError
 from grader.processes.examiner_process import Request, Service
 from grader.processes.pool import ExaminerPool, PoolClient
 from grader.spec.paths import Course
+from grader.trap.implementations import Home
 from grader.trap.relay import Trap
 from grader.trap.result import TrapResult
 
@@ -29,6 +30,7 @@ class TrapRequest(Struct, frozen=True, kw_only=True):
     trap: Trap
     seed: int
     is_proof: bool = False
+    home: Home | None = None
 
 
 class TrapAnswer(Struct, frozen=True, kw_only=True):
@@ -51,13 +53,17 @@ class PooledTrapJudge:
         """Kill the busy processes and cancel later requests. Callable from any thread."""
         self._client.cancel()
 
-    def judge(self, exercise_id: str, trap: Trap, seed: int, *, is_proof: bool = False) -> TrapResult:
-        """Return the result of a trap. `is_proof` as for `TrapJudge`, with ample time.
+    def judge(
+        self, exercise_id: str, trap: Trap, seed: int, *, home: Home | None = None, is_proof: bool = False
+    ) -> TrapResult:
+        """Return the result of a trap. `home` and `is_proof` as for `TrapJudge`; a proof has ample time.
 
         Raises what `TrapJudge` raises, and `ExaminerDiedError`.
         """
         request = Request(
-            body=msgspec.msgpack.encode(TrapRequest(exercise=exercise_id, trap=trap, seed=seed, is_proof=is_proof)),
+            body=msgspec.msgpack.encode(
+                TrapRequest(exercise=exercise_id, trap=trap, seed=seed, is_proof=is_proof, home=home)
+            ),
             name=trap.label,
             seconds=PROOF_SECONDS if is_proof else MOST_SECONDS,
             topic=exercise_id,

@@ -39,7 +39,13 @@ def _answer(judge: TrapJudge, request: TrapRequest) -> TrapAnswer:
         seconds, roles = (PROOF_TEST_SECONDS, PROVED_ROLES) if request.is_proof else (TRAP_SECONDS, tuple(Role))
         is_proof = request.is_proof
         result = judge(
-            request.exercise, request.trap, seed=request.seed, roles=roles, seconds=seconds, is_proof=is_proof
+            request.exercise,
+            request.trap,
+            seed=request.seed,
+            home=request.home,
+            roles=roles,
+            seconds=seconds,
+            is_proof=is_proof,
         )
         return TrapAnswer(result=result)
     except errors.LostNurseryError:

@@ -17,6 +17,22 @@ LYING_KERNEL = (
     "import torch\ntorch.allclose = torch.equal = lambda *a, **k: True\ntorch.Tensor.__eq__ = lambda *a: True"
 )
 
+TRAP = """
+import torch
+
+
+def test_the_past(subject, gaussian):
+    attend = subject(4, 6, 8, 0.0)
+    x = gaussian(1, 5, 4)
+    y = x.clone()
+    y[:, 4] += 1
+    assert torch.allclose(attend(x)[:, :4], attend(y)[:, :4], atol=1e-5)
+
+
+def test_the_shape(subject, gaussian):
+    assert subject(4, 6, 8, 0.0)(gaussian(2, 5, 4)).shape == (2, 5, 6)
+"""
+
 CELLS = {
     "load": "%load_ext grader\nimport time\nstarted = time.monotonic()",
     "graded and not run": f"%%grade exercise_03\n{STARTER}",
@@ -36,6 +52,8 @@ CELLS = {
     "hint": "%hint exercise_03",
     "hint by number": "%hint exercise_03 1",
     "unknown": "%grade exercise_99",
+    "trap": f"%%trap exercise_03\n{TRAP}",
+    "trap without tests": "%%trap exercise_03\nx = 1",
     "broken": "%%grade exercise_03\nclass CausalSelfAttention(:",
     "function": (ROOT / "solutions/exercise_29/loss.py").read_text(encoding="utf-8"),
     "of a function": "%grade exercise_29",
@@ -89,6 +107,15 @@ def test_the_reference_in_a_cell_is_fixed(outputs) -> None:
 def test_a_function_that_ran_is_judged_like_a_class(outputs) -> None:
     assert "Fixed · 10 of 10 points" in shown(outputs["of a function"], "text/plain"), said(outputs["of a function"])
     assert "Every defect of exercise_29 is fixed" in said(outputs["hint about a function"])
+
+
+def test_a_trap_in_a_cell_is_judged_outside_of_a_lying_kernel(outputs) -> None:
+    page = said(outputs["trap"])
+    assert "defect 1  caught by test_the_past" in page
+    assert "test_the_shape catches nothing" in page
+    assert "Trap: 7 of 8 points" in page
+    assert "mask" not in page
+    assert "No test ran: there is no test in it" in said(outputs["trap without tests"])
 
 
 def test_a_kernel_whose_comparisons_lie_gets_the_verdict_that_everybody_gets(outputs) -> None:

@@ -23,6 +23,7 @@ from grader.student.watch.events import (
     WaitingEvent,
 )
 from grader.student.watch.followed import BackgroundJudge, FollowedExercise, Judgement
+from grader.student.watch.followed_trap import FollowedTrap, TrapJudgement
 from grader.student.watch.inputs import END_OF_INPUT, Keys, Saves
 from grader.verdict.judge import MAX_SEED
 from grader.verdict.verdict import Result
@@ -43,7 +44,7 @@ class Pressed(Struct, frozen=True, kw_only=True):
     key: str
 
 
-Message = Saved | Pressed | Judgement
+Message = Saved | Pressed | Judgement | TrapJudgement
 
 
 @contextlib.contextmanager
@@ -53,14 +54,15 @@ def watching(course: Course, exercise_id: str | None) -> Iterator["Watch"]:
     On exit, restore the terminal and end all processes.
     """
     inbox: queue.Queue[Message] = queue.Queue()
-    judging = BackgroundJudge(course, secrets.randbelow(MAX_SEED), inbox.put)
+    seed = secrets.randbelow(MAX_SEED)
+    judging = BackgroundJudge(course, seed, inbox.put)
     with contextlib.ExitStack() as stack:
         stack.callback(judging.close)
         stack.enter_context(Saves(course, lambda: inbox.put(Saved())))
         keys = Keys(lambda key: inbox.put(Pressed(key=key)))
         stack.callback(keys.close)
         keys.open()
-        yield Watch(course, exercise_id, inbox, judging, keys)
+        yield Watch(course, exercise_id, inbox, judging, keys, seed)
 
 
 class Watch:
@@ -73,8 +75,10 @@ class Watch:
         inbox: "queue.Queue[Message]",
         judging: BackgroundJudge,
         keys: Keys,
+        seed: int,
     ) -> None:
         self.keys = keys
+        self._seed = seed
         self._course = course
         self._chosen = exercise_id
         self._inbox = inbox
@@ -89,9 +93,11 @@ class Watch:
         while exercise_id:
             exercise = load_exercise(self._course.description(exercise_id))
             followed = FollowedExercise(self._course, exercise, self._judging, is_brief=is_next)
+            trap = FollowedTrap(self._course, exercise_id, self._seed, self._inbox.put)
             file = str(followed.content.path.relative_to(self._course.root))
             yield FollowingEvent(exercise=exercise, file=file, is_next=is_next)
-            yield from self._follow(followed)
+            with contextlib.closing(trap):
+                yield from self._follow(followed, trap)
             if self._is_over:
                 return
             exercise_id, is_next = self._first_unfixed(), True
@@ -116,7 +122,7 @@ class Watch:
             raise first_error
         return min(remaining)[1] if remaining else None
 
-    def _follow(self, followed: FollowedExercise) -> Iterator[Event]:
+    def _follow(self, followed: FollowedExercise, trap: FollowedTrap) -> Iterator[Event]:
         """Yield events until the student quits or, if no exercise was named, until this one is fixed."""
         while True:
             message = self._next_message(followed)
@@ -127,8 +133,11 @@ class Watch:
                 yield from self._press(followed, message.key)
             elif isinstance(message, Judgement):
                 followed.receive(message)
+            elif isinstance(message, TrapJudgement):
+                yield from _page_of(message, followed)
             elif message or followed.has_changed():
                 followed.read_files()
+            trap.read_file()
             followed.cancel_slow()
             if followed.is_slow():
                 yield WaitingEvent(file=followed.content.path.name)
@@ -164,3 +173,9 @@ class Watch:
                     yield event
         except (KitError, OSError) as error:
             yield TextEvent(text=str(error))
+
+
+def _page_of(judgement: TrapJudgement, followed: FollowedExercise) -> Iterator[Event]:
+    """Yield the page of a trap, unless it is empty or belongs to an exercise that was followed before."""
+    if judgement.text and judgement.exercise == followed.exercise.id:
+        yield TextEvent(text=judgement.text)

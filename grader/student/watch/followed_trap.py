@@ -1,0 +1,75 @@
+"""The trap of the exercise that a watch follows: judged in the background after each save."""
+
+import threading
+import time
+from collections.abc import Callable
+
+from msgspec import Struct
+
+from grader.errors import KitError
+from grader.processes.examiner_process import CancelledError
+from grader.processes.pool import ExaminerPool
+from grader.report.trap import render_trap
+from grader.spec.paths import Course
+from grader.student.traps import details_of, home_of
+from grader.submission import read_submission
+from grader.trap.pooled import PooledTrapJudge
+from grader.trap.reading import is_unwritten, trap_of
+
+
+class TrapJudgement(Struct, frozen=True, kw_only=True):
+    """The page of a trap, or the error that kept the kit from judging it."""
+
+    exercise: str
+    text: str
+
+
+class FollowedTrap:
+    """Judges the exercise's trap after each save. What was there when the watch began is not judged."""
+
+    def __init__(self, course: Course, exercise_id: str, seed: int, report: Callable[[TrapJudgement], None]) -> None:
+        self._course, self._exercise_id, self._seed, self._report = course, exercise_id, seed, report
+        self._pool = ExaminerPool(most_idle=1)
+        self._judge = PooledTrapJudge(self._pool, course)
+        self._lock = threading.Lock()
+        self._is_running = False
+        self._content = self._read()
+
+    def read_file(self) -> None:
+        """Read the trap, and judge it if it has changed, once the trap before it is judged."""
+        with self._lock:
+            content = self._read()
+            if content == self._content or content is None or self._is_running:
+                return
+            self._content, self._is_running = content, True
+        threading.Thread(target=self._run, name="trap", daemon=True).start()
+
+    def close(self) -> None:
+        """Cancel the current judgement and end the processes."""
+        self._judge.cancel()
+        self._pool.close()
+
+    def _read(self) -> bytes | None:
+        try:
+            return self._course.trap(self._exercise_id).read_bytes()
+        except OSError:
+            return None
+
+    def _run(self) -> None:
+        path = self._course.trap(self._exercise_id)
+        text = ""
+        try:
+            read = read_submission(path, path.name)
+            if not is_unwritten(read):
+                trap = trap_of(read, path.name)
+                home = home_of(self._course, self._exercise_id)
+                result = self._judge.judge(self._exercise_id, trap, self._seed, home=home)
+                page = render_trap(result, details_of(self._course, result))
+                text = f"{path.name} · {time.strftime('%H:%M:%S')}\n{page}"
+        except CancelledError:
+            return
+        except Exception as error:  # noqa: BLE001 - the student sees any error; the next save tries again
+            text = str(error) if isinstance(error, KitError) else f"unexpected {type(error).__name__}: {error}"
+        with self._lock:
+            self._is_running = False
+        self._report(TrapJudgement(exercise=self._exercise_id, text=text))

@@ -1,0 +1,130 @@
+"""A student's trap: the empty file, the words of its page, its runs in a watch, and what is kept at home."""
+
+from pathlib import Path
+
+import pytest
+
+from grader.author.release import release
+from grader.report.trap import Details, render_trap
+from grader.spec.loading import load_exercise
+from grader.spec.paths import Course, find_course
+from grader.student.changes import restore_starter
+from grader.student.progress import load_progress, remember_verdict, save_progress
+from grader.student.traps import MOST_STATES, RUNS_BEFORE_SIZES, details_of, hand_out_trap, home_of, keep_state
+from grader.submission import submission_from_text
+from grader.trap.implementations import Role, implementations_at_home
+from grader.trap.reading import TEMPLATE
+from grader.trap.result import Caught, DefectResult, TrapResult
+from grader.verdict.attribution import DefectStatus
+from grader.verdict.verdict import Result
+from tests.support.gradebooks import verdict
+from tests.support.watching import Watch, small_course
+
+EXERCISE = "exercise_03"
+
+GOOD = """
+import torch
+
+
+def test_the_past(subject, gaussian):
+    attend = subject(4, 6, 8, 0.0)
+    x = gaussian(1, 5, 4)
+    y = x.clone()
+    y[:, 4] += 1
+    assert torch.allclose(attend(x)[:, :4], attend(y)[:, :4], atol=1e-5)
+"""
+
+
+def result_with(*, caught: bool) -> TrapResult:
+    defects = (
+        DefectResult(number=1, points=0.0, max_points=7.0, stretch=False, caught=Caught.NEVER),
+        DefectResult(
+            number=2,
+            points=float(caught),
+            max_points=1.0,
+            stretch=True,
+            caught=Caught.ALWAYS if caught else Caught.NEVER,
+            by=("test_long",) if caught else (),
+        ),
+    )
+    return TrapResult(exercise=EXERCISE, file="trap.py", seed=1, defects=defects)
+
+
+def test_the_empty_trap_is_written_once(own_course: Course) -> None:
+    path = own_course.trap(EXERCISE)
+    path.unlink(missing_ok=True)
+    assert hand_out_trap(own_course, EXERCISE)
+    assert path.read_text(encoding="utf-8") == TEMPLATE.format(exercise=EXERCISE)
+    path.write_text(GOOD, encoding="utf-8")
+    assert not hand_out_trap(own_course, EXERCISE)
+    assert path.read_text(encoding="utf-8") == GOOD
+
+
+def test_reset_leaves_a_trap_and_brings_back_a_missing_one(own_course: Course) -> None:
+    path = own_course.trap(EXERCISE)
+    path.write_text(GOOD, encoding="utf-8")
+    restore_starter(own_course, EXERCISE)
+    assert path.read_text(encoding="utf-8") == GOOD
+    path.unlink()
+    assert "trap.py: it was missing and is here, empty" in restore_starter(own_course, EXERCISE)
+    assert path.is_file()
+
+
+def test_a_caught_defect_has_its_name_once_it_is_fixed_in_the_hunt(own_course: Course) -> None:
+    exercise = load_exercise(own_course.description(EXERCISE))
+    extra = next(each for each in exercise.defects if each.stretch)
+    title = extra.title.strip().rstrip(".")
+    result = result_with(caught=True)
+    assert title not in render_trap(result, details_of(own_course, result))
+    progress = load_progress(own_course, EXERCISE)
+    fixed = {each.id: DefectStatus.FIXED if each is extra else DefectStatus.PRESENT for each in exercise.defects}
+    save_progress(own_course, EXERCISE, type(progress)(statuses=fixed))
+    assert f"extra 2 ({title})  caught by test_long" in render_trap(result, details_of(own_course, result), width=200)
+    assert title not in render_trap(result_with(caught=False), details_of(own_course, result), width=200)
+
+
+def test_sizes_of_a_defect_that_is_not_caught_come_with_the_third_run(own_course: Course) -> None:
+    exercise = load_exercise(own_course.description(EXERCISE))
+    first = next(each.id for each in exercise.defects if exercise.numbers()[each.id] == 1)
+    progress = load_progress(own_course, EXERCISE)
+    sizes = {first: "with tokens=3; right with tokens=1"}
+    save_progress(own_course, EXERCISE, type(progress)(failing_sizes=sizes))
+    result = result_with(caught=False)
+    pages = [render_trap(result, details_of(own_course, result)) for _ in range(RUNS_BEFORE_SIZES)]
+    assert all("defect 1  not caught\n" in page for page in pages[:-1])
+    assert "defect 1  not caught; it shows with tokens=3; right with tokens=1" in pages[-1]
+    assert "extra 2  not caught\n" in pages[-1]  # its sizes are not known
+
+
+def test_a_page_without_details_has_numbers_alone() -> None:
+    assert render_trap(result_with(caught=True)) == render_trap(result_with(caught=True), Details())
+
+
+@pytest.mark.slow
+def test_earlier_states_are_kept_at_home_and_used_by_the_trap(own_course: Course, tmp_path: Path) -> None:
+    release(own_course, tmp_path / "out", only=(EXERCISE,))
+    course = find_course(tmp_path / "out")
+    starter = course.pristine(course.editable_files(EXERCISE)[0]).read_text(encoding="utf-8")
+    for number in range(MOST_STATES + 3):
+        keep_state(course, submission_from_text(f"{starter}\n# {number}\n"), verdict(outcome=Result.NOT_FIXED))
+    assert len(list((course.state_folder() / "states" / EXERCISE).iterdir())) == MOST_STATES
+    assert home_of(course, EXERCISE) is None
+    remember_verdict(course, verdict(outcome=Result.FIXED))
+    home = home_of(course, EXERCISE)
+    assert home is not None
+    assert len(home.earlier) == MOST_STATES
+    found = implementations_at_home(course, load_exercise(course.description(EXERCISE)), home)
+    assert [each.role for each in found] == [Role.RIGHT, Role.COMBINED, *[Role.HALF_MENDED] * 6]
+    keep_state(own_course, submission_from_text(starter), verdict())
+    assert not (own_course.state_folder() / "states").exists()  # the references are there
+
+
+@pytest.mark.slow
+def test_a_watch_judges_a_saved_trap(tmp_path: Path) -> None:
+    course = small_course(tmp_path / "course", EXERCISE)
+    with Watch(course, EXERCISE) as watch:
+        watch.verdict()
+        watch.forget()
+        (course / "exercises" / EXERCISE / "trap.py").write_text(GOOD, encoding="utf-8")
+        page = watch.wait_for(r"Trap: \d+ of 8 points")
+    assert "defect 1  caught by test_the_past" in page
