@@ -10,11 +10,12 @@ from torch.overrides import TorchFunctionMode
 from grader.sandbox.subject import Subject
 from grader.sandbox.values import outputs_of
 
-STEP = 1e-5
-"""The length of a step along a direction.
+STEPS = (1e-5, 1e-3)
+"""The lengths of steps along a direction.
 
-In float64 a difference over this step has a rounding error of about 1e-10. The step crosses the kink of one of a
-hundred ReLUs with a probability of about 1e-3.
+In float64 a difference over the short step has a rounding error of about 1e-10. The step crosses the kink of one of a
+hundred ReLUs with a probability of about 1e-3. The long step is for modules that compute a part in float32, as some do
+for a softmax: their rounding error is about 1e-2 over the short step, and 1e-4 over the long one.
 """
 
 
@@ -111,13 +112,26 @@ def slopes(
         gradients = {name: leaf.grad for name, leaf in leaves.items() if leaf.grad is not None}
         terms = ((each * steps[name]).sum() for name, each in gradients.items())
         found.append(sum(terms, torch.zeros(()).double()))
-        rises.append(((output(STEP)[0] - output(-STEP)[0]) * cotangent).sum().detach() / (2 * STEP))
+        rises.append(_nearest_rise(lambda length: (output(length)[0] * cotangent).sum().detach(), found[-1], steepness))  # noqa: B023 - called at once
     return torch.stack(rises), torch.stack(found)
 
 
+def _nearest_rise(value: Callable[[float], torch.Tensor], slope: torch.Tensor, steepness: float) -> torch.Tensor:
+    """Return the measured slope over the first step that agrees with the gradient, or else over the short step."""
+    rises = []
+    for step in STEPS:
+        rises.append((value(step) - value(-step)) / (2 * step))
+        if _agrees(rises[-1], slope, steepness):
+            return rises[-1]
+    return rises[0]
+
+
+def _agrees(rise: torch.Tensor, slope: torch.Tensor, steepness: float) -> bool:
+    return bool((rise - slope).abs() <= steepness * rise.abs())
+
+
 def _count_agreeing(rises: list[torch.Tensor], found: list[torch.Tensor], steepness: float) -> int:
-    pairs = zip(rises, found, strict=True)
-    return sum(bool((rise - slope).abs() <= steepness * rise.abs()) for rise, slope in pairs)
+    return sum(_agrees(rise, slope, steepness) for rise, slope in zip(rises, found, strict=True))
 
 
 def _first(value: Any) -> torch.Tensor:
