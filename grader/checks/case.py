@@ -5,6 +5,7 @@ the size case. A mask is (..., Q, K) after its axes of queries and keys are move
 """
 
 import hashlib
+from enum import Enum
 from typing import Any
 
 import torch
@@ -21,6 +22,15 @@ VISIBLE_SHARE = 0.6
 
 IGNORED_EVERY = 4
 """The ignored integer, if the input has one, replaces one integer in this many."""
+
+
+class Pattern(Enum):
+    """Which pairs a random or a padding mask hides. Each set of inputs in calling variants has another pattern."""
+
+    USUAL = "usual"
+    FIRST_SAMPLE_SEES_ALL = "first sample sees all"
+    GAP = "gap"
+    """Padding hides keys between the first and the last; a random mask hides one key from every query."""
 
 
 class Case(Struct, frozen=True, kw_only=True):
@@ -100,7 +110,8 @@ def make_case(
     }
     specs = check.all_inputs(exercise.interface)
     inputs, *others = (
-        {name: _make_input(spec, sizes) for name, spec in specs.items()} for _ in range(3 if calling_variants else 1)
+        {name: _make_input(spec, sizes, pattern) for name, spec in specs.items()}
+        for pattern in (Pattern if calling_variants else (Pattern.USUAL,))
     )
     axes = {name: axis for name, spec in specs.items() if (axis := _samples_axis(spec)) is not None}
     groups = inputs_of_one_shape(exercise, check, sizes)
@@ -123,13 +134,13 @@ def _samples_axis(spec: Any) -> int | None:
     return shape.index(SAMPLES) if SAMPLES in shape else None
 
 
-def _make_input(spec: Any, sizes: dict[str, int]) -> Any:
+def _make_input(spec: Any, sizes: dict[str, int], pattern: Pattern = Pattern.USUAL) -> Any:
     if isinstance(spec, list):
         return torch.randn(sizes_of(spec, sizes))
     if not isinstance(spec, MadeInput):
         return spec
     if spec.is_mask():
-        return _make_mask(spec, sizes)
+        return _make_mask(spec, sizes, pattern)
     if spec.between is not None:
         low, high = spec.between
         return low + (high - low) * torch.rand(sizes_of(spec.shape, sizes))
@@ -154,7 +165,7 @@ def make_integers(spec: MadeInput, sizes: dict[str, int]) -> torch.Tensor:
     return numbers
 
 
-def _make_mask(spec: MadeInput, sizes: dict[str, int]) -> torch.Tensor:
+def _make_mask(spec: MadeInput, sizes: dict[str, int], pattern: Pattern) -> torch.Tensor:
     """Make a mask, true where a query may attend to a key. In `dead_row` masks one query has no key to attend to."""
     shape = sizes_of(spec.shape, sizes)
     mask = torch.ones(shape, dtype=torch.bool)
@@ -170,7 +181,22 @@ def _make_mask(spec: MadeInput, sizes: dict[str, int]) -> torch.Tensor:
         pairs.scatter_(-1, always, value=True)
     if spec.mask is MaskKind.DEAD_ROW:
         pairs[..., dead_row(queries), :] = False
+    if spec.mask in (MaskKind.PADDING, MaskKind.RANDOM):
+        _apply(pattern, mask, pairs, spec)
     return mask.long() if spec.integers else mask
+
+
+def _apply(pattern: Pattern, mask: torch.Tensor, pairs: torch.Tensor, spec: MadeInput) -> None:
+    """Change a mask in place; `pairs` is the mask with its axes of queries and keys at the end."""
+    keys, axis = pairs.size(-1), _samples_axis(spec)
+    if pattern is Pattern.FIRST_SAMPLE_SEES_ALL and axis is not None and mask.size(axis) > 1:
+        mask.select(axis, 0).fill_(True)
+    elif pattern is Pattern.GAP and spec.mask is MaskKind.PADDING:
+        pairs.fill_(True)
+        pairs[..., 1 : keys // 2 + 1] = keys < 3  # noqa: PLR2004 - the first and the last key stay visible
+    elif pattern is Pattern.GAP and keys > 1:
+        pairs[..., keys // 2] = False
+        pairs[..., 0] |= ~pairs.any(-1)
 
 
 def dead_row(queries: int) -> int:

@@ -183,6 +183,8 @@ class FutureDoesNotLeak(Property, frozen=True, kw_only=True, tag="future_does_no
     """The axis of the tokens."""
     output: Index = 0
     """The index of the output to check."""
+    loudness: float = 400.0
+    """The factor by which large inputs are larger than usual."""
 
     def argument_problems(self, interface: Interface, sizes: set[str], path: KeyPath) -> Iterator[Problem]:
         yield from _input_problems(self.input, self.axis, self.all_inputs(interface), path)
@@ -204,6 +206,8 @@ class MaskHides(Property, frozen=True, kw_only=True, tag="mask_hides"):
     """The axis of the tokens."""
     output: Index = 0
     """The index of the output to check."""
+    loudness: float = 400.0
+    """The factor by which large inputs are larger than usual."""
 
     def argument_problems(self, interface: Interface, sizes: set[str], path: KeyPath) -> Iterator[Problem]:
         yield from _input_problems(self.input, self.axis, self.all_inputs(interface), path)

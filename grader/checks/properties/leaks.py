@@ -21,7 +21,6 @@ from grader.checks.compare import (
 from grader.checks.context import Context, runs
 from grader.checks.outcome import FailureKind, Map, Picture, PictureKind
 from grader.checks.outputs import declared_output, nth_output
-from grader.checks.properties.masks import LOUDNESS
 from grader.checks.proxies import ModuleProxy
 from grader.checks.session import SubjectError
 from grader.spec.fields import MadeInput
@@ -221,17 +220,20 @@ def _require_moved(before: torch.Tensor, after: torch.Tensor, axis: int, token: 
 def _require_unchanged_loudly(
     context: Context, check: FutureDoesNotLeak | MaskHides, case: Case, token: int, kept: list[int], action: str
 ) -> None:
-    """Raise `Failure` if a token has an influence when scores reach 1e5. Runs only at the last size case.
+    """Raise `Failure` if a token has an influence when inputs are large. Runs only at the last size case.
 
     In a right module both calls round equally. Masking with -10000 hides nothing if the remaining scores are lower,
-    which happens in half of the rows with a single key.
+    which happens in half of the rows with a single key. Usually scores reach 1e5.
     """
     if case.sizes != (check.sizes or context.exercise.fixed_sizes)[-1]:
         return
     module, specs = context.ours(check, case), check.all_inputs(context.exercise.interface)
     gaussian = {name: value for name, value in case.tensors().items() if isinstance(specs[name], list)}
-    together = dict.fromkeys(gaussian, LOUDNESS)
-    alone = {**dict.fromkeys(gaussian, 1.0), check.input: LOUDNESS**2}  # a module may normalize another input first
+    together = dict.fromkeys(gaussian, check.loudness)
+    alone = {
+        **dict.fromkeys(gaussian, 1.0),
+        check.input: check.loudness**2,
+    }  # a module may normalize another input first
     pairs = []
     for loudness in [together] * LARGE_DRAWS + [alone] * (LARGE_DRAWS if len(gaussian) > 1 else 0):
         large_inputs = {name: torch.randn_like(each) * loudness[name] for name, each in gaussian.items()}
@@ -241,5 +243,5 @@ def _require_unchanged_loudly(
         pairs += [inputs, {**inputs, check.input: changed}]
     outputs = _outputs(context, check, case, module, pairs)
     for index, (before, after) in enumerate(zip(outputs[::2], outputs[1::2], strict=True)):
-        large = f"inputs {LOUDNESS:g}" if index < LARGE_DRAWS else f"{check.input} {LOUDNESS**2:.0f}"
+        large = f"inputs {check.loudness:g}" if index < LARGE_DRAWS else f"{check.input} {check.loudness**2:g}"
         _require_unchanged(before, after, check.axis, kept, f"with {large} times as large, {action}", FailureKind.LEAK)

@@ -221,8 +221,10 @@ def _with_history(module: torch.nn.Module, words: list[str], method: str, inputs
 
 
 def _switch(module: torch.nn.Module, *, training: bool) -> None:
-    """Call `train()` or `eval()`, as users do."""
-    _ = module.train() if training else module.eval()
+    """Call `train()` or `eval()`, as users do: `module.eval()(x)`."""
+    returned = module.train() if training else module.eval()
+    if returned is not module:
+        raise RuntimeError(f"{'train' if training else 'eval'}() does not return the module")
 
 
 def _is_double(value: Any) -> bool:
