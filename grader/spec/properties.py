@@ -250,6 +250,8 @@ class AcceptsMasks(Property, frozen=True, kw_only=True, tag="accepts_masks"):
     """The axis of the keys in every shape."""
     dtypes: tuple[MaskDtype, ...] = DTYPES
     """The dtypes that a mask may have."""
+    loudness: float = 400.0
+    """The factor by which inputs are larger where each query sees a single key."""
 
     def argument_problems(self, interface: Interface, sizes: set[str], path: KeyPath) -> Iterator[Problem]:
         for index, shape in enumerate(self.shapes):

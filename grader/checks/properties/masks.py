@@ -20,9 +20,6 @@ from grader.spec.properties import (
     OtherRowsMatchReference,
 )
 
-LOUDNESS = 400.0
-"""Scale of large inputs. Scores reach 1e5, so masking with -1e4 no longer hides a key, but masking with -1e6 does."""
-
 ONE_KEY = Tolerance(relative=1e-4, absolute=1e-5, of_largest=1e-4)
 """Tolerance for queries with a single key, whose weight is 1 for any scores, without rounding."""
 
@@ -40,10 +37,10 @@ def try_accepts_masks(check: AcceptsMasks, context: Context, case: Case) -> None
     for mask, inputs, observed in zip(masks, calls, _returned(ours, check.method, calls), strict=True):
         what = Compared(action=f"with a mask of shape {tuple(mask.shape)} and dtype {str(mask.dtype)[6:]}")
         compare(observed, theirs.call(check.method, **inputs), what)
-    large_inputs = {name: value * LOUDNESS for name, value in case.tensors().items() if name != check.mask}
+    large_inputs = {name: value * check.loudness for name, value in case.tensors().items() if name != check.mask}
     lonely = _random_mask([size_of(size, case.sizes) for size in check.shapes[0]], check.keys, visible=0.0)
     inputs = {**case.inputs, **large_inputs, check.mask: lonely.to(getattr(torch, check.dtypes[order[0]]))}
-    action = f"with inputs {LOUDNESS:g} times as large and a mask that leaves each query a single key"
+    action = f"with inputs {check.loudness:g} times as large and a mask that leaves each query a single key"
     compare(ours.call(check.method, **inputs), theirs.call(check.method, **inputs), Compared(action=action), ONE_KEY)
 
 
