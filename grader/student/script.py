@@ -337,7 +337,8 @@ class _Script:
             yield f"{name}.train(old.training)"
         if "double" in words and "converted" not in words:
             yield f"{name} = {name}.double()"
-        in_float64 = [f"{each} = {each}.double()" for each in dict.fromkeys(tensors) if self._is_float(each)]
+        finer = "double() * (1 - 2**-26)"  # as the probe `finer` does, with digits that float32 has not
+        in_float64 = [f"{each} = {each}.{finer}" for each in dict.fromkeys(tensors) if self._is_float(each)]
         if "converted" not in words:
             yield from in_float64 if "double" in words else []
         yield from self._history(call, name, f"{method}({text})")

@@ -10,6 +10,7 @@ from grader.checks.compare import FLOAT32, FLOAT64, LARGE_INPUTS, Compared, Tole
 from grader.checks.context import Context, runs
 from grader.checks.outcome import FailureKind
 from grader.checks.outputs import declared_output, nth_output
+from grader.sandbox.probes.calling_variants import finer
 from grader.spec.fields import shape_of
 from grader.spec.properties import HALVES, SAMPLES, PaddingChangesNothing, SamplesInAnyOrder, UnchangedBy
 
@@ -92,6 +93,8 @@ def _cut(check: PaddingChangesNothing, value: Any, shape: list[Any], kept: int) 
 def scale_inputs(case: Case, loudness: float, dtype: str) -> dict[str, torch.Tensor]:
     """Return the floating-point inputs multiplied by `loudness`, in `dtype` if it is given."""
     times = {name: loudness * value for name, value in case.tensors().items()}
+    if dtype == "float64":
+        return {name: finer(value) for name, value in times.items()}
     return {name: value.to(getattr(torch, dtype)) for name, value in times.items()} if dtype else times
 
 

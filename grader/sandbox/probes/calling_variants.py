@@ -232,7 +232,13 @@ def _is_double(value: Any) -> bool:
 
 
 def _double(value: Any) -> Any:
-    return value.double() if isinstance(value, torch.Tensor) and value.is_floating_point() else value
+    is_floating = isinstance(value, torch.Tensor) and value.is_floating_point()
+    return finer(value) if is_floating else value
+
+
+def finer(value: torch.Tensor) -> torch.Tensor:
+    """Return nearly the same numbers in float64, with digits that float32 has not."""
+    return value.double() * (1 - 2**-26)
 
 
 def _gradient_mode(words: list[str]) -> contextlib.AbstractContextManager[Any]:
