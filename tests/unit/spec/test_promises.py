@@ -42,6 +42,11 @@ class Checks:
         varying = [check.id for check in self.exercise.checks if check.variation_source()]
         return bool(re.search(rf"def test_\w*{word}", self.hidden) or re.search(word, "\n".join(varying)))
 
+    def are_huge(self) -> bool:
+        """Whether a check has inputs at least a million times as large, below which a fill of -1e9 lies."""
+        loudest = max(getattr(check, "loudness", 1.0) for check in self.exercise.checks)
+        return loudest >= 1e6 or self.test("huge|gaps|loud")
+
     def have_mask(self, kind: str) -> bool:
         return any(
             getattr(spec, "mask", None) == kind
@@ -120,7 +125,8 @@ PROMISES: dict[str, Keeps] = {
     r"float64": lambda checks, text: checks.have("keeps_dtype") or ("bfloat16" in text and checks.test("every_dtype")),
     r"need not be trained": lambda checks, _: not checks.exercise.interface.trains_after_inference,
     r"[Mm]oved (to|with)|any device that": lambda checks, _: checks.have("moves_between_devices"),
-    r"magnitude": lambda checks, _: bool(checks.exercise.random_sizes),
+    r"influence[^.]*whatever the magnitude": lambda checks, _: checks.are_huge(),
+    r"magnitude|up to a thousand": lambda checks, _: bool(checks.exercise.random_sizes),
     r"(at|of) any size|number of heads|of any height|memory layout|not change torch's seed": lambda checks, _: bool(
         checks.exercise.random_sizes
     ),
