@@ -63,7 +63,8 @@ def separating_claims(
         for place, number in enumerate(answer.evidence.removeprefix("it is ").split(", "))
         if NUMBER.fullmatch(number)
     ]
-    return separating(numbers)
+    starts = range(0, len(numbers), CLAIMS_IN_A_REQUEST)
+    return [claim for start in starts for claim in separating(numbers[start : start + CLAIMS_IN_A_REQUEST])]
 
 
 def batched_claims(exercise: Exercise, values: Sequence[ListedValue]) -> Iterator[list[ValueClaim]]:

@@ -327,10 +327,8 @@ def _equals(last: Any, recorded: dict[str, list[_Moment]], claim: dict[str, Any]
             return [None, f"no line that ran made a value {other}"]
         other = _part(recorded[other][-1].value, claim["other_index"])
     elif isinstance(last, torch.Tensor):
-        return [
-            bool(torch.allclose(last.double(), torch.tensor(float(other)).double(), RELATIVE, ABSOLUTE)),
-            _text(last),
-        ]
+        number = torch.tensor(float(other), dtype=torch.float64)
+        return [bool(torch.allclose(last.double(), number, RELATIVE, ABSOLUTE)), f"it is {_text(last)}"]
     else:
         is_number = isinstance(last, int | float)
         return [is_number and abs(last - other) <= ABSOLUTE + RELATIVE * abs(other), f"it is {_text(last)}"]
