@@ -1,4 +1,4 @@
-"""The kit inside a notebook: `%load_ext grader`, then `%%grade exercise_03`, `%grade`, `%%trap`, `%hint`, `%diff`.
+"""The kit inside a notebook: `%load_ext grader`, then `%%grade exercise_03`, `%grade`, `%%trap`, `%hint` and others.
 
 Nothing is judged in the kernel. An examiner process judges, so a kernel whose torch was patched gets the same verdict
 as everyone else.
@@ -7,6 +7,7 @@ as everyone else.
 import ast
 import difflib
 import secrets
+import shlex
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -15,6 +16,7 @@ from tempfile import TemporaryDirectory
 from typing import TypeVar
 
 import click
+from IPython.core.error import StdinNotImplementedError
 from IPython.core.magic import Magics, cell_magic, line_magic, magics_class
 from msgspec import Struct
 
@@ -27,8 +29,9 @@ from grader.report.phrases import Shell
 from grader.report.tables import render_hint
 from grader.report.trap import render_trap
 from grader.spec.loading import load_exercise
-from grader.spec.paths import Course, find_course
+from grader.spec.paths import Course, find_course, write_cache
 from grader.student.claims import withhold
+from grader.student.conversation import END_OF_PROMPT
 from grader.student.explanations import load_explained
 from grader.student.hints import next_hint, uncounted_on_error
 from grader.student.progress import remember_verdict
@@ -211,6 +214,16 @@ class GraderMagics(Magics):
         """`%diff exercise_03`: show how the class or function defined or graded last differs from the starter."""
         _print_errors(lambda: click.echo(self._diff(line), nl=False))
 
+    @line_magic
+    def guide(self, line: str) -> None:
+        """`%guide exercise_03`: go through the hunt step by step, with the class or function defined or graded last.
+
+        Options are those of the command: `%guide exercise_03 --card 2`.
+        """
+        words = shlex.split(line)
+        name = words.pop(0) if words and not words[0].startswith("-") else ""
+        _print_errors(lambda: _guide(_exercise(name), self._definitions(_exercise(name), with_graded=True), words))
+
     @line_magic("try")  # type: ignore[arg-type]  # likewise
     def repeat_check(self, line: str) -> None:
         """`%try exercise_03`: repeat the first check that fails for the class or function defined or graded last.
@@ -325,6 +338,46 @@ def _print_hint(exercise_id: str, submission: Submission, number: int) -> None:
         exercise = load_exercise(course.description(exercise_id))
         hint = next_hint(course, exercise, verdict, number, shell=Shell.NOTEBOOK)
         click.echo(render_hint(hint), nl=False)
+
+
+def _guide(exercise_id: str, submission: Submission, options: list[str]) -> None:
+    """Guide a hunt in a process of its own. Show what it writes, and ask what it asks."""
+    course = _course()
+    file = course.state_folder() / "guide" / course.module_name(exercise_id)
+    write_cache(file, "\n".join(chunk.text for chunk in submission.chunks).encode("utf-8", "replace"))
+    command = [sys.executable, "-m", "grader", "guide", exercise_id, "--file", str(file), "--in-notebook", *options]
+    with subprocess.Popen(
+        command,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        cwd=course.root,
+        encoding="utf-8",
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        shown = ""
+        try:
+            while character := process.stdout.read(1):
+                if character != END_OF_PROMPT:
+                    shown += character
+                    continue
+                text, _, prompt = shown.rpartition("\n")
+                click.echo(text)
+                shown = ""
+                process.stdin.write(_answer(prompt) + "\n")
+                process.stdin.flush()
+        finally:
+            process.stdin.close()
+        click.echo(shown, nl=False)
+
+
+def _answer(prompt: str) -> str:
+    """Return the student's answer; an empty one, which skips the question, where nobody can be asked."""
+    try:
+        return input(prompt)
+    except (EOFError, StdinNotImplementedError):
+        return ""
 
 
 def _judged(course: Course, exercise_id: str, submission: Submission, *, is_attempt: bool) -> Verdict:

@@ -339,20 +339,34 @@ def claim(ctx: click.Context, exercise_id: str, claimed: str, line: int) -> None
     help="Show this card: 1 predict, 2 locate, 3 mend, 4 explain. May be given several times.",
 )
 @click.option("--answer", "answers", multiple=True, help="Answer the next question. May be given several times.")
-def guide(exercise_id: str, numbers: tuple[int, ...], answers: tuple[str, ...]) -> None:
+@click.option(
+    "--file", "path", type=click.Path(path_type=Path), help="Guide with this file instead of the exercise's own."
+)
+@click.option("--in-notebook", is_flag=True, hidden=True, help="Ask through a pipe: end each prompt with a null byte.")
+def guide(
+    exercise_id: str, numbers: tuple[int, ...], answers: tuple[str, ...], path: Path | None, in_notebook: bool
+) -> None:
     """Hunt step by step: predict, locate, mend, explain. Enter skips a question; answers may come through a pipe."""
     from grader.student.cards import Card
-    from grader.student.conversation import Conversation
+    from grader.student.conversation import END_OF_PROMPT, Conversation
     from grader.student.guide import guide_hunt
-    from grader.submission.choice import choose_file
+    from grader.submission.choice import choice_of, choose_file
 
     course = current_course()
+    if path is not None:
+        require_file(path)
 
     def read_line(prompt: str) -> str:
-        click.echo(prompt, nl=False)
+        click.echo(prompt + (END_OF_PROMPT if in_notebook else ""), nl=False)
         return sys.stdin.readline()
 
-    talk = Conversation(lambda: choose_file(course, exercise_id), read_line, answers, echoes=not sys.stdin.isatty())
+    talk = Conversation(
+        lambda: choice_of(path) if path else choose_file(course, exercise_id),
+        read_line,
+        answers,
+        echoes=not (in_notebook or sys.stdin.isatty()),
+        in_notebook=in_notebook,
+    )
     guide_hunt(course, exercise_id, talk, [Card(number) for number in numbers])
 
 

@@ -29,7 +29,7 @@ from grader.spec.properties import (
     RowsSumToOne,
     SamplesDoNotMix,
 )
-from grader.verdict.causes import SHOWN_LAST, group_causes, hiding_crash
+from grader.verdict.causes import GENERAL_KINDS, SHOWN_LAST, group_causes, hiding_crash
 from grader.verdict.verdict import Verdict
 
 MOST_PREDICTIONS = 3
@@ -78,7 +78,7 @@ def predictions(exercise: Exercise, verdict: Verdict) -> list[Prediction]:
     outcomes = {each.check: each for each in verdict.checks if each.status is not Status.NOT_RUN}
     chosen: dict[type[Property], Prediction] = {}
     checks = [check for check in exercise.checks if check.id in outcomes]
-    for check in sorted(checks, key=lambda each: (*_urgency(outcomes[each.id]), _rank(each))):
+    for check in sorted(checks, key=lambda each: (_urgency(outcomes[each.id]), _rank(each))):
         question = _question(exercise, check)
         if question is not None and type(check) not in chosen:
             outcome = outcomes[check.id]
@@ -100,10 +100,12 @@ def _value_checks(checks: Sequence[Property]) -> list[MatchesReference]:
     )
 
 
-def _urgency(outcome: Outcome) -> tuple[bool, bool]:
-    """Sort key: failed checks first, but those to look into last after the others."""
+def _urgency(outcome: Outcome) -> int:
+    """Return the sort key: properties that fail for their own reason, passed ones, those that wrong values fail."""
     finding = outcome.finding
-    return outcome.status is Status.PASSED, finding is not None and finding.kind in SHOWN_LAST
+    if finding is None:
+        return 2
+    return 3 if finding.kind in GENERAL_KINDS else int(finding.kind in SHOWN_LAST)
 
 
 def _rank(check: Property) -> int:

@@ -8,6 +8,9 @@ from grader.spec.exercise import Exercise
 from grader.submission.choice import Choice
 from grader.verdict.verdict import Verdict
 
+END_OF_PROMPT = "\0"
+"""Ends each prompt if the guide runs for a notebook, which then asks the student."""
+
 
 class Conversation:
     """Shows lines, and reads answers: first the given ones, then those of `read_line`.
@@ -23,12 +26,12 @@ class Conversation:
         answers: Sequence[str] = (),
         *,
         echoes: bool,
-        remarks: bool = True,
+        in_notebook: bool = False,
     ) -> None:
-        self.width = width()
+        self.width, self.in_notebook = width(), in_notebook
         self._read_file, self._read_line = read_file, read_line
         self._answers, self._has_answers = [*answers], bool(answers)
-        self._echoes, self._remarks = echoes, remarks
+        self._echoes, self._has_remark = echoes, True
 
     def show(self, lines: Sequence[Line]) -> None:
         """Show lines of text."""
@@ -51,9 +54,9 @@ class Conversation:
     def read_file(self) -> Choice:
         """Read the student's file as it is now."""
         choice = self._read_file()
-        if choice.remark and self._remarks:
+        if choice.remark and self._has_remark:
             print_report(f"{choice.remark}\n")
-        self._remarks = False
+        self._has_remark = False
         return choice
 
     def show_verdict(self, verdict: Verdict, exercise: Exercise) -> None:

@@ -72,6 +72,8 @@ class Talk(Protocol):
     """How the guide talks to a student."""
 
     width: int
+    in_notebook: bool
+    """Whether the student works in a notebook, whose cells cannot be edited in the middle of a hunt."""
 
     def show(self, lines: Sequence[Line]) -> None:
         """Show lines of text."""
@@ -230,6 +232,9 @@ class _Hunt:
     def _mend(self) -> None:
         """Show what fails, and grade the file again as often as the student wants."""
         self._show_state()
+        if self._talk.in_notebook:
+            self._show(*plain_lines(f"Change your cell and run it, then %grade {self._exercise.id}"))
+            return
         while self._verdict.outcome is not Result.FIXED:
             if (self._talk.ask("Edit your file, then type g to grade it. Enter goes on: ") or "").lower() != "g":
                 return
@@ -323,7 +328,8 @@ class _Hunt:
         save_progress(self._course, self._exercise.id, structs.replace(progress, guide=self._record))
 
     def _command(self, options: str) -> str:
-        return f"python -m grader guide {self._exercise.id} {options}"
+        command = "%guide" if self._talk.in_notebook else "python -m grader guide"
+        return f"{command} {self._exercise.id} {options}"
 
 
 TRAP_PAGE = '"The trap" in exercises/README.md'

@@ -51,6 +51,9 @@ CELLS = {
     "asked": "print(found.outcome, found.score, [each.name for each in found.defects], len(found.findings) > 0)",
     "hint": "%hint exercise_03",
     "hint by number": "%hint exercise_03 1",
+    "guide": "%guide exercise_03 --card 1 --card 2 --answer 2 --answer '' --answer '' "
+    "--answer 'attn_weights sums_to_one'",
+    "guide without answers": "%guide exercise_03 --card 1",
     "unknown": "%grade exercise_99",
     "trap": f"%%trap exercise_03\n{TRAP}",
     "trap without tests": "%%trap exercise_03\nx = 1",
@@ -163,6 +166,13 @@ def test_a_notebook_is_told_magics_and_never_to_reset(outputs) -> None:
 def test_the_folder_names_the_exercise_and_what_a_terminal_obeys_is_spelled_out(outputs) -> None:
     assert "# \\x1b[2J\n" in said(outputs["diff of what was changed"])
     assert "name the exercise, as in %grade exercise_03" in said(outputs["no name"])
+
+
+def test_the_guide_answers_about_the_cells_and_skips_what_nobody_answers(outputs) -> None:
+    page = said(outputs["guide"])
+    assert "✓ What happens: at batch=1, tokens=3" in page
+    assert "claim> attn_weights sums_to_one\n  true: its rows sum to 1, 1, 1" in page
+    assert "· What should happen: 0 or twice as much" in said(outputs["guide without answers"])
 
 
 def test_verdicts_are_attempts_and_hints_are_none(outputs) -> None:
