@@ -1,6 +1,6 @@
 """What the kit costs, each figure beside its reference, taken in turns on this machine: ratios, medians and spread.
 
-    python -m tests.benchmarks [single|watch|notebook|batch|cores|scale|profile|peers|all]... [--runs N] [--jobs N]
+    python -m tests.benchmarks [PART]... [--runs N] [--jobs N]
 
 Targets stand beside their ratios. What cannot be run here is named, with the reason.
 """
@@ -19,6 +19,7 @@ from tests.support.paths import ROOT
 Part = Callable[[argparse.Namespace], Iterator[str]]
 PARTS: dict[str, Part] = {
     "single": lambda given: single.single(given.runs or 9),
+    "warm": lambda given: single.warm(given.runs or 21),
     "watch": lambda given: single.watch(given.runs or 21),
     "notebook": lambda given: single.notebook(given.runs or 21),
     "batch": lambda given: batch.batch(given.runs or 5, given.submissions or 200, given.jobs, given.exercises),
@@ -31,10 +32,16 @@ PARTS: dict[str, Part] = {
 }
 
 
+USUAL = ("single", "warm", "watch", "notebook", "batch", "cores")
+"""The parts that run if none is named."""
+
+
 def main() -> None:
     given = _arguments()
     print(machine(), flush=True)
-    chosen = [*PARTS] if "all" in given.parts else given.parts
+    groups = {"usual": USUAL, "all": tuple(PARTS)}
+    named = [given.parts] if isinstance(given.parts, str) else given.parts
+    chosen = dict.fromkeys(part for name in named for part in groups.get(name, (name,)))
     for name in chosen:
         try:
             for line in PARTS[name](given):
@@ -45,7 +52,9 @@ def main() -> None:
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("parts", nargs="*", choices=[*PARTS, "all"], default="all", metavar="PART", help="what to run")
+    about = f"{', '.join(PARTS)}, all, or usual: {' '.join(USUAL)} (the default)"
+    choices = [*PARTS, "usual", "all"]
+    parser.add_argument("parts", nargs="*", choices=choices, default="usual", metavar="PART", help=about)
     known = Course(root=ROOT).exercise_ids()
     parser.add_argument(
         "--exercises", nargs="+", choices=known, default=known, metavar="EXERCISE", help="of these alone"

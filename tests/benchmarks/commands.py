@@ -45,13 +45,13 @@ def copy_course(folder: Path, exercises: list[str]) -> Path:
     return folder
 
 
-def seconds(arguments: list[str], cwd: Path = ROOT) -> float:
+def seconds(arguments: list[str], cwd: Path = ROOT, environment: dict[str, str] = ENVIRONMENT) -> float:
     """Wall-clock seconds of one run of the interpreter, whatever its exit code."""
     started = time.perf_counter()
     subprocess.run(
         [sys.executable, *arguments],
         cwd=cwd,
-        env=ENVIRONMENT,
+        env=environment,
         capture_output=True,
         timeout=SECONDS_ALL,
         check=False,

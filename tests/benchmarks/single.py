@@ -1,6 +1,8 @@
-"""One submission beside `import torch`: from the command line, from a save to a watch's verdict, and in a notebook."""
+"""One submission beside `import torch`: from the command line, cold and warm, in a watch, and in a notebook."""
 
 import json
+import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -10,7 +12,7 @@ import nbclient
 import nbformat
 
 from tests.benchmarks.commands import ENVIRONMENT, copy_course, seconds
-from tests.benchmarks.table import Target, compared, headline, measured
+from tests.benchmarks.table import CannotRunError, Target, compared, headline, measured
 from tests.support.watching import Watch
 
 EXERCISE = "exercise_03"
@@ -23,9 +25,9 @@ COMMANDS = {
     "grade a fix": ["-m", "grader", EXERCISE, "--file", FIX],
     "list the exercises": ["-m", "grader"],
 }
-SINGLE, WATCHED = Target(0.70), Target(0.08)
+COLD, WARM, WATCHED = Target(0.80), Target(0.12), Target(0.08)
 PAUSE_SECONDS = 0.3
-"""Between a verdict and the next save: the next worker is being made meanwhile, as it is while a student thinks."""
+"""Between two verdicts: the next worker is being made meanwhile, as it is while a student thinks."""
 
 WARM_SECONDS = 0.15
 TIMED = """%load_ext grader
@@ -49,8 +51,33 @@ def single(runs: int) -> Iterator[str]:
     for name, values in times.items():
         yield measured(name, values, "s")
     for name in [each for each in COMMANDS if each != "import torch"]:
-        target = SINGLE if name.startswith("grade") else None
+        target = COLD if name.startswith("grade") else None
         yield compared(f"{name} / import torch", times[name], times["import torch"], target)
+
+
+def warm(runs: int) -> Iterator[str]:
+    """Yield lines about commands that a warm process answers; after each, torch is imported."""
+    yield headline("The same command, answered by a warm process", f"{runs} runs, fix and starter by turns")
+    with tempfile.TemporaryDirectory(prefix="w") as folder:  # the path of a socket is short
+        course = copy_course(Path(folder) / "course", [EXERCISE])
+        environment = ENVIRONMENT | {"GRADER_WARM": "1", "XDG_RUNTIME_DIR": folder}
+        environment.pop("CI", None)
+        pairs = []
+        try:
+            for number in range(-2, runs):  # the first starts the process, the second opens the exercise in it
+                time.sleep(PAUSE_SECONDS)
+                command = ["-m", "grader", EXERCISE, "--file", (FIX, STARTER)[number % 2], "--warm"]
+                pair = seconds(command, course, environment), seconds(IMPORT)
+                if number >= 0:
+                    pairs.append(pair)
+        finally:
+            stop = [sys.executable, "-m", "grader", "stop"]
+            done = subprocess.run(stop, cwd=course, env=environment, capture_output=True, text=True, check=False)
+    if done.stdout != "Stopped 1.\n":
+        raise CannotRunError(f"no process stayed warm: {done.stdout}{done.stderr}")
+    warm_runs, imports = zip(*pairs, strict=True)
+    yield measured("grade in a warm process", warm_runs, "s")
+    yield compared("grade in a warm process / import torch", warm_runs, imports, WARM)
 
 
 def watch(runs: int) -> Iterator[str]:
