@@ -8,6 +8,7 @@ import sqlite3
 import subprocess
 import sys
 import time
+from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
 
@@ -28,10 +29,11 @@ Bytecode is kept, as it is by default: torch's was when it was installed.
 
 
 def machine() -> str:
-    """What the figures are from, and how busy it is besides."""
+    """Return the date, what the figures are from, and how busy it is besides."""
     load = f"{os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else "unknown"
     versions = f"Python {platform.python_version()}, torch {metadata.version('torch')}"
-    return f"{platform.system()} {platform.machine()}, {usable_cores()} cores, {versions}; load before: {load}"
+    today = datetime.now(tz=UTC).date()
+    return f"{today}, {platform.system()} {platform.machine()}, {usable_cores()} cores, {versions}; load before: {load}"
 
 
 def copy_course(folder: Path, exercises: list[str]) -> Path:

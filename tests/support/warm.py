@@ -103,14 +103,20 @@ class WarmCourse:
         return next(each for each in relatives(warm) if parent_of(each) == 1 or each != warm)
 
     def start_afresh(self) -> None:
-        """End the warm process and remove what lies in its folder, whatever that is."""
-        for process in warm_processes().values():
-            kill(process)
-        for path in self.runtime.iterdir():
-            if path.is_dir() and not path.is_symlink():
-                shutil.rmtree(path)
-            else:
-                path.unlink()
+        """End the warm process and remove what lies in its folder, whatever that is.
+
+        Repeat this while something is left: the last command's fork may write there before it listens.
+        """
+        end = time.monotonic() + WAIT_SECONDS
+        while paths := [*self.runtime.iterdir()]:
+            assert time.monotonic() < end, f"still there: {paths}"
+            for process in warm_processes().values():
+                kill(process)
+            for path in paths:
+                if path.is_dir() and not path.is_symlink():
+                    shutil.rmtree(path, ignore_errors=True)
+                else:
+                    path.unlink(missing_ok=True)
 
     def end(self) -> None:
         """Leave nothing behind."""
