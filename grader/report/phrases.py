@@ -116,7 +116,7 @@ def near_miss_hint(verdict: Verdict, exercise: Exercise) -> str:
 def near_miss_lines(verdict: Verdict, exercise: Exercise) -> list[Line]:
     """Return the hint of the near miss; none if the submission is none."""
     hint = near_miss_hint(verdict, exercise)
-    return [Text(), marked((f"{'close':>{INDENT - 2}}  ", "yellow"), Text(hint))] if hint else []
+    return [Text(), marked((f"{'hint':>{INDENT - 2}}  ", "yellow"), Text(hint))] if hint else []
 
 
 def open_layers_lines(verdict: Verdict) -> list[Text]:

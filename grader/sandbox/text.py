@@ -18,12 +18,17 @@ def cut(text: str, limit: int, unread: int = 0) -> str:
 def cut_middle(text: str, limit: int) -> str:
     """Cut a long text in the middle, since its end may say what matters: 2/3 of `limit` before the cut, 1/3 after it.
 
-    If the notice is longer than what it replaces, return the text.
+    Cut between words if there are any nearby. If the notice is longer than what it replaces, return the text.
     """
     end = limit // 3
-    start = limit - end
-    notice = f" ... ({len(text) - limit:,} more characters) ... "
-    return text if len(text) <= limit + len(notice) else f"{text[:start]}{notice}{text[-end:]}"
+    before, after = text[: limit - end], text[-end:]
+    last_space, first_space = text[: limit - end + 1].rfind(" "), text[-end - 1 :].find(" ")
+    if 2 * last_space > len(before):
+        before = text[:last_space]
+    if 0 <= 2 * first_space < len(after):
+        after = after[first_space:]
+    notice = f" ... ({len(text) - len(before) - len(after):,} more characters) ... "
+    return text if len(text) <= limit + len(notice) else f"{before}{notice}{after}"
 
 
 def excerpt(text: str) -> str:
