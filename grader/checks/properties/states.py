@@ -16,6 +16,7 @@ from grader.sandbox.probes import devices as probe
 from grader.sandbox.probes import states
 from grader.sandbox.text import as_arguments, excerpt
 from grader.spec.exercise import Exercise
+from grader.spec.fields import MadeInput
 from grader.spec.properties import CallsInTurn, KeepsStateDict, MovesBetweenDevices
 
 
@@ -77,11 +78,22 @@ def try_calls_in_turn(check: CallsInTurn, context: Context, case: Case) -> None:
             ours.training = theirs.training = False
         inputs = _inputs_of_call(check, context.exercise, case, index)
         observed, expected = ours.call(check.method, **inputs), theirs.call(check.method, **inputs)
-        between = f", then {check.after_each}(), then with " if check.after_each else " then with "
-        turns = between.join(as_arguments(call) for call in check.calls[: index + 1])
-        compare(observed, expected, f"one module, called with {turns}: the last call's output")
+        compare(observed, expected, f"{turns_in_words(check, index + 1)}: the last call's output")
         for module in (ours, theirs) if check.after_each else ():
             module.call(check.after_each)
+
+
+def turns_in_words(check: CallsInTurn, count: int) -> str:
+    """Return the first calls in words, with their sizes, plain arguments and modes."""
+    turns = []
+    for index, sizes in enumerate(check.calls[:count]):
+        inputs = {**check.inputs, **check.then} if index else check.inputs
+        plain = {name: value for name, value in inputs.items() if not isinstance(value, list | MadeInput)}
+        is_evaluated = check.evaluates_last and index == len(check.calls) - 1
+        turns.append(as_arguments({**sizes, **plain}) + (" in evaluation mode" if is_evaluated else ""))
+    between = f", then {check.after_each}(), then with " if check.after_each else " then with "
+    mode = " in training mode" if check.training else ""
+    return f"one module{mode}, called with {between.join(turns)}"
 
 
 def inputs_of_calls(check: CallsInTurn, exercise: Exercise, case: Case) -> list[dict[str, Any]]:

@@ -15,7 +15,9 @@ from grader.checks.compare import (
 )
 from grader.checks.properties.refusals import _not_mentioned
 from grader.checks.properties.side_effects import is_visible
+from grader.checks.properties.states import turns_in_words
 from grader.sandbox.text import as_arguments, cut_middle, excerpt, listed_first
+from grader.spec.properties import CallsInTurn
 
 
 def test_numbers_show_digits_until_they_differ() -> None:
@@ -163,3 +165,13 @@ def test_plain_numbers_may_be_rounded_otherwise() -> None:
         compare(1 / 7, 7**-0.5, "the attribute scale")
     with pytest.raises(Failure, match=r"expected 0\.5, observed 'a half'"):
         compare("a half", 0.5, "the attribute scale")
+
+
+def test_calls_in_turn_are_described_with_their_arguments_and_modes() -> None:
+    check = CallsInTurn(calls=[{"words": 4}, {"words": 3}], then={"more": True}, training=True, evaluates_last=True)
+    assert turns_in_words(check, 1) == "one module in training mode, called with words=4"
+    assert turns_in_words(check, 2) == (
+        "one module in training mode, called with words=4 then with words=3, more=True in evaluation mode"
+    )
+    plain = CallsInTurn(calls=[{"tokens": 2}, {"batch": 3}], inputs={"x": ["batch", "tokens"]}, after_each="reset")
+    assert turns_in_words(plain, 2) == "one module, called with tokens=2, then reset(), then with batch=3"
