@@ -27,6 +27,7 @@ from grader.spec.exercise import Exercise
 from grader.spec.loading import load_exercise
 from grader.spec.paths import Course, is_special_file, product_draft, write_product
 from grader.submission import Submission, read_submission
+from grader.trap.implementations import files_for_traps
 from grader.verdict.judge import open_judge
 from grader.verdict.verdict import Result
 
@@ -145,6 +146,7 @@ class PackageFiles:
         """Return the files by which the exercise is graded, and its starters."""
         course, exercise_id = self._course, self._exercise.id
         paths = [*course.judged_by(exercise_id), *map(course.pristine, course.editable_files(exercise_id))]
+        paths += files_for_traps(course, exercise_id)
         return {path.relative_to(course.root): path.read_bytes() for path in paths}
 
 

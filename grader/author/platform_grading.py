@@ -7,19 +7,26 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from grader.checks.outcome import FailureKind, Finding
+from grader.classroom.gradebook import SubmissionRecord, WorkKind
 from grader.classroom.layouts.archives import Unpacker
 from grader.classroom.layouts.files import SkippedFiles
 from grader.classroom.layouts.units import Unit, UnitSubmissions
 from grader.classroom.platforms import AUTOGRADERS
 from grader.classroom.tasks import SubmissionLoader
+from grader.errors import KitError
 from grader.processes.fork import is_true_in_fork
+from grader.processes.pool import ExaminerPool
 from grader.report.phrases import open_layers, points, result_words
+from grader.report.trap import render_trap
 from grader.sandbox.layers import readable_folders
 from grader.sandbox.sandbox import become_nobody, drop_capabilities
 from grader.spec.exercise import Exercise
 from grader.spec.loading import load_exercise
 from grader.spec.paths import Course, write_product
+from grader.submission import Submission, Unreadable
 from grader.submission.choice import Choice
+from grader.trap.pooled import PooledTrapJudge
+from grader.trap.reading import is_unwritten, refuse_trap, trap_of
 from grader.verdict.judge import MAX_SEED, judge_file
 from grader.verdict.verdict import Verdict, not_gradable
 
@@ -78,26 +85,50 @@ def _write(path: Path, text: str, folder: Path) -> None:
 
 
 def _verdict(course: Course, exercise: Exercise, folder: Path) -> tuple[Verdict, str]:
-    """Return the verdict on the submission, and which of two files was graded."""
+    """Return the verdict on the submission, and a remark: which of two files was graded, and the trap's page."""
     module = course.module_name(exercise.id)
     with Unpacker() as unpacker:
         skipped = SkippedFiles()
         submissions = UnitSubmissions(OneStudent(exercise.id), folder, {exercise.id: module}, skipped, unpacker)
-        found = next(iter(submissions), None)
-        if found is None:
-            listed = "; ".join(skipped.lines())
-            reason = f"nothing to grade was handed in: hand in {module} or {Path(module).stem}.ipynb"
-            why = Finding(kind=FailureKind.MISSING, message=f"{reason} ({listed})" if listed else reason)
-            return not_gradable(exercise, module, secrets.randbelow(MAX_SEED), why), ""
-        record, read = SubmissionLoader(course, folder).load(found)
+        loader = SubmissionLoader(course, folder)
+        loaded = [loader.load(files) for files in submissions]
+    page = next((_trap_page(course, exercise, *each) for each in loaded if each[0].kind is WorkKind.TRAP), "")
+    modules = [each for each in loaded if each[0].kind is WorkKind.MODULE]
+    if not modules:
+        listed = "; ".join(skipped.lines())
+        reason = f"nothing to grade was handed in: hand in {module} or {Path(module).stem}.ipynb"
+        why = Finding(kind=FailureKind.MISSING, message=f"{reason} ({listed})" if listed else reason)
+        return not_gradable(exercise, module, secrets.randbelow(MAX_SEED), why), page
+    record, read = modules[0]
     choice = Choice(path=Path(record.file), read=read)
     remark = f"Graded: {record.file}; {record.remark}." if record.remark else ""
-    return judge_file(
-        course,
-        exercise.id,
-        choice,
-        strict=not _is_closed_by_owner(course.reference(exercise.id), course.secret_folders()),
-    ), remark
+    verdict = judge_file(course, exercise.id, choice, strict=_must_be_strict(course, exercise))
+    return verdict, "\n".join(filter(None, (remark, page)))
+
+
+def _trap_page(course: Course, exercise: Exercise, record: SubmissionRecord, read: Submission | Unreadable) -> str:
+    """Return the page of a trap; empty if it is as it was handed out.
+
+    A trap that cannot be judged never costs the verdict on the module. The trap runs in a process of its own, because
+    this one may hold the reference.
+    """
+    seed = secrets.randbelow(MAX_SEED)
+    if is_unwritten(read):
+        return ""
+    refused = refuse_trap(exercise, read, record.file, seed)
+    if refused is not None:
+        return render_trap(refused).rstrip()
+    try:
+        with ExaminerPool(most_idle=1) as pool:
+            judge = PooledTrapJudge(pool, course, strict=_must_be_strict(course, exercise))
+            return render_trap(judge.judge(exercise.id, trap_of(read, record.file), seed)).rstrip()
+    except KitError as error:
+        return f"The trap was not judged: {error}"
+
+
+def _must_be_strict(course: Course, exercise: Exercise) -> bool:
+    """Return whether only the sandbox protects the reference."""
+    return not _is_closed_by_owner(course.reference(exercise.id), course.secret_folders())
 
 
 def _is_closed_by_owner(path: Path, secret_folders: tuple[str, ...]) -> bool:

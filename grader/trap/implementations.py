@@ -2,6 +2,7 @@
 
 import hashlib
 from enum import StrEnum
+from pathlib import Path
 
 from msgspec import Struct
 
@@ -101,11 +102,16 @@ def implementations_at_home(course: Course, exercise: Exercise, home: Home) -> l
     return [_right(1, home.own, is_reference=True), combined, *earlier]
 
 
-def trap_digest(course: Course, exercise_id: str) -> str:
-    """Digest what the results of traps depend on besides the code that makes verdicts: implementations, this room."""
+def files_for_traps(course: Course, exercise_id: str) -> list[Path]:
+    """Return the files of alternatives and wrong fixes on which traps run."""
     wrong_fixes = path_of(course, exercise_id)
     files = [*course.alternatives(exercise_id).glob("*.py"), *wrong_fixes.with_suffix("").glob("*.py")]
-    files += [wrong_fixes] if wrong_fixes.is_file() else []
+    return sorted([*files, wrong_fixes] if wrong_fixes.is_file() else files)
+
+
+def trap_digest(course: Course, exercise_id: str) -> str:
+    """Digest what the results of traps depend on besides the code that makes verdicts: implementations, this room."""
+    files = files_for_traps(course, exercise_id)
     parts = (
         exercise_digest(course, exercise_id),
         str(load_exercise(course.description(exercise_id)).numbers()),

@@ -166,6 +166,33 @@ def test_who_handed_in_two_files_is_told_which_of_them_counted(course, tmp_path,
     assert page.startswith(f"{remark}\n")
 
 
+TRAP = """
+import pytest
+
+
+def test_a_long_sequence_is_refused(subject, gaussian):
+    with pytest.raises(ValueError):
+        subject(4, 6, 2, 0.0)(gaussian(1, 3, 4))
+"""
+
+
+def test_a_trap_is_judged_beside_the_submission_and_alone(course, tmp_path):
+    folder = tmp_path / "handed in"
+    folder.mkdir()
+    (folder / "trap.py").write_text(TRAP, encoding="utf-8")
+    judge_folder(course, EXERCISE, "gradescope", folder, tmp_path / "results.json")
+    results = json.loads((tmp_path / "results.json").read_text(encoding="utf-8"))
+    assert results["score"] == 0.0
+    assert "extra 2  caught by test_a_long_sequence_is_refused" in results["output"]
+    (folder / "attention.py").write_text(reference(), encoding="utf-8")
+    (folder / "trap.py").write_text("def test_a(:\n", encoding="utf-8")
+    told = judge_folder(course, EXERCISE, "gradescope", folder, tmp_path / "results.json")
+    results = json.loads((tmp_path / "results.json").read_text(encoding="utf-8"))
+    assert results["score"] == 10.0
+    assert "No test ran: trap.py:1: SyntaxError" in results["output"]
+    assert "Fixed" in told
+
+
 def own(folder: Path, user: int) -> None:
     for path in (folder, *folder.rglob("*")):
         os.chown(path, user, user, follow_symlinks=False)
@@ -225,6 +252,7 @@ def test_a_package_holds_one_exercise_the_kit_and_exact_versions(package, platfo
     assert {path.name for path in (home / "solutions").iterdir()} == {EXERCISE}
     assert (home / "solutions" / EXERCISE / "key.json").is_file()
     assert (home / "tests/hidden" / EXERCISE).is_dir()
+    assert (home / "tests/corpus/alternatives" / EXERCISE).is_dir()  # traps run on them
     assert (home / "grader/sandbox/server.py").is_file()
     assert (written / "README.md").is_file()
 

@@ -23,7 +23,7 @@ from grader.classroom.layouts.files import (
 )
 from grader.classroom.layouts.units import EXERCISE_NAME, Unit, has_landmark
 from grader.classroom.platforms.platform import Autograder, Package, SubmissionLayout
-from grader.report.console import printable
+from grader.report.console import printable_lines
 from grader.report.terminal import render_terminal
 from grader.spec.exercise import Exercise
 from grader.verdict.verdict import Verdict
@@ -123,7 +123,7 @@ class Nbgrader(SubmissionLayout, Autograder):
 
     def results(self, verdict: Verdict, exercise: Exercise, remark: str) -> dict[str, str]:
         page = render_terminal(verdict, exercise, width=PAGE_WIDTH, color=False)
-        page = f"{printable(remark)}\n\n{page}" if remark else page
+        page = f"{printable_lines(remark)}\n\n{page}" if remark else page
         return {"": msgspec.json.encode({"points": float(verdict.judged_score()), "page": page}).decode()}
 
 

@@ -78,5 +78,5 @@ class Autograder(Platform):
     def results(self, verdict: Verdict, exercise: Exercise, remark: str) -> dict[str, str]:
         """Return the results that the platform reads, by file name; the name is empty for the main file.
 
-        `remark` says which of two files was graded.
+        `remark` says which of two files was graded, and has the page of the student's trap.
         """
