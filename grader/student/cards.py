@@ -93,10 +93,10 @@ def predictions(exercise: Exercise, verdict: Verdict) -> list[Prediction]:
 
 
 def _value_checks(checks: Sequence[Property]) -> list[MatchesReference]:
-    """Return the checks of values, plain ones first."""
+    """Return the checks of values: those at the exercise's own sizes first, and of these the plain ones."""
     return sorted(
         (each for each in checks if isinstance(each, MatchesReference)),
-        key=lambda each: not each.is_plain() or each.training,
+        key=lambda each: (bool(each.sizes), not each.is_plain() or each.training),
     )
 
 

@@ -11,14 +11,15 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from grader.checks.outcome import Status
 from grader.errors import UsageError
 from grader.report.console import printable
-from grader.sandbox.protocol import Build, Call, Request
+from grader.sandbox.protocol import Build, Call, Request, TensorValue
 from grader.spec.exercise import Exercise
 from grader.spec.paths import Course, write_cache
+from grader.spec.properties import Property
 from grader.submission import Submission
 from grader.verdict.causes import shown_causes
 from grader.verdict.judge import Judge
@@ -126,7 +127,8 @@ def find_call(
 ) -> tuple[StoredCall, list[ListedValue]]:
     """Return a call and its values: the last call of a failed check, else an ordinary call.
 
-    Of the checks that the first cause fails, the one with the smallest inputs is chosen.
+    Of the checks that the first cause fails, the one with the smallest inputs is chosen. A call with a single token or
+    pixel shows little, so the check's arguments are then used at larger sizes.
     """
     for cause in shown_causes(verdict):
         if cause.status is Status.NOT_RUN:
@@ -137,30 +139,49 @@ def find_call(
             requests = [step.request for step in failed.steps] if failed else []
             if any(isinstance(request, Call) for request in requests):
                 calls.append(StoredCall(requests=requests, check=check, defects=cause.defects))
-        for call in sorted(calls, key=lambda each: len(msgspec.msgpack.encode(each.requests))):
+        calls.sort(key=lambda each: (not _is_telling(each), len(msgspec.msgpack.encode(each.requests))))
+        if calls and not _is_telling(calls[0]):
+            calls = [_larger_call(exercise, calls[0], verdict.seed), *calls]
+        for call in calls:
             values = list_values(judge, exercise.id, submission, call)
             if not all(each.is_parameter() for each in values):
                 return call, values
-    call = ordinary_call(exercise, verdict.seed)
+    call = ordinary_call(exercise, None, verdict.seed)
     return call, list_values(judge, exercise.id, submission, call)
 
 
-def ordinary_call(exercise: Exercise, seed: int) -> StoredCall:
-    """Return a call with the interface's own inputs at small sizes."""
+def _is_telling(call: StoredCall) -> bool:
+    """Return whether the last call has a tensor with more than one element along every axis but one."""
+    last = next(each for each in reversed(call.requests) if isinstance(each, Call))
+    shapes = [each.shape for each in last.arguments.values() if isinstance(each, TensorValue)]
+    return not shapes or any(sum(size == 1 for size in shape) <= 1 for shape in shapes)
+
+
+def _larger_call(exercise: Exercise, call: StoredCall, seed: int) -> StoredCall:
+    """Return a call with the arguments of the call's check, at larger sizes; the call itself for a hidden test."""
+    check = next((each for each in exercise.checks if each.id == call.check), None)
+    if check is None:
+        return call
+    larger = ordinary_call(exercise, check, seed)
+    if not _is_telling(larger):
+        larger = ordinary_call(exercise, structs.replace(check, sizes=[]), seed)
+    return structs.replace(larger, check=call.check, defects=call.defects)
+
+
+def ordinary_call(exercise: Exercise, check: Property | None, seed: int) -> StoredCall:
+    """Return a call at small sizes with the arguments of a check, or else with the interface's own."""
     from grader.checks.case import make_case, seed_draws  # imports torch
     from grader.checks.subjects import adapter_of
     from grader.sandbox.values import from_python
-    from grader.spec.properties import Property
 
     seed_draws(f"{seed}/ordinary")
-    sizes = exercise.fixed_sizes[: SMALL_SIZE_CASE + 1][-1]
-    case = make_case(exercise, Property(id="ordinary"), sizes)
+    check, interface = check or Property(id="ordinary"), exercise.interface
+    case = make_case(exercise, check, (check.sizes or exercise.fixed_sizes)[: SMALL_SIZE_CASE + 1][-1])
     arguments, inputs = (
         {name: from_python(value) for name, value in given.items()} for given in (case.arguments, case.inputs)
     )
-    interface = exercise.interface
     build = Build(module=1, entry=interface.entry(), arguments=arguments, adapter=adapter_of(interface))
-    return StoredCall(requests=[build, Call(module=1, arguments=inputs)])
+    return StoredCall(requests=[build, Call(module=1, arguments=inputs, method=check.method, training=check.training)])
 
 
 def list_values(judge: Judge, exercise_id: str, submission: Submission, call: StoredCall) -> list[ListedValue]:

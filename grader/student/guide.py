@@ -193,9 +193,9 @@ class _Hunt:
 
     def _note_on(self, call: StoredCall) -> str:
         if not call.check:
-            return "These values exist in an ordinary call of your file, in this order:"
+            return "Your file makes these values in an ordinary call, in this order:"
         name = check_name(call.check, check_names(self._exercise))
-        return f'These values exist in the last call of the check "{name}", which fails, in this order:'
+        return f'Your file makes these values in a call of the check "{name}", which fails, in this order:'
 
     def _claim(self, text: str, call: StoredCall) -> tuple[str | None, bool]:
         """Answer a claim. Return the next claim if it was typed already, and whether the answer is evidence."""
@@ -254,7 +254,7 @@ class _Hunt:
         verdict, progress = self._verdict, load_progress(self._course, self._exercise.id)
         word, _, score = result_and_points(verdict, self._exercise)
         count, broken = len(progress.attempts), sum(bool(each.broken) for each in progress.attempts)
-        parts = [word, score, f"graded {count} {'time' if count == 1 else 'times'}"]
+        parts = [word, score, *([f"graded {count} {'time' if count == 1 else 'times'}"] if count else [])]
         parts += [f"{broken} of them broke something else"] if broken else []
         self._show(*plain_lines(" · ".join(parts)))
         for cause in shown_causes(verdict)[:MOST_CAUSES]:
@@ -366,7 +366,7 @@ def _example(exercise: Exercise, values: Sequence[ListedValue], parameters: Sequ
     return Example(
         tensor=first.name,
         other=other.name,
-        line=other.line,
+        line=next((each.line for each in made if each.line > first.line), other.line),
         shape=first.described.strip("[]").replace(",", "") or "2 3",
         index="[0]" if first.is_tensor() else "",
         input=inputs[0] if inputs else tensors[0].name,

@@ -206,7 +206,7 @@ class _Lister(_Tracer):
 def _visible_values(frame: FrameType) -> Iterator[tuple[str, Any]]:
     """Yield the variables of a function, and the numbers and tensors that its object has as attributes."""
     for name, value in frame.f_locals.items():
-        if isinstance(value, LISTED_TYPES):
+        if isinstance(value, LISTED_TYPES) and name != "_":
             yield name, value
     own = frame.f_locals.get("self")
     for attributes in (vars(own), vars(own).get("_buffers", {})) if isinstance(own, torch.nn.Module) else ():
