@@ -51,11 +51,11 @@ class Sampler:
 
     def _look_on(self) -> None:
         while not self._is_over.wait(EVERY_SECONDS):
-            held = sum(map(_held_bytes, _family(self._process)))
+            held = sum(map(held_bytes, family_of(self._process)))
             self.moments.append(Moment(_verdicts(self._gradebook), held / MEGABYTE))
 
 
-def _family(process: int) -> list[int]:
+def family_of(process: int) -> list[int]:
     """A process and its descendants."""
     found, waiting = [], [process]
     while waiting:
@@ -68,7 +68,7 @@ def _family(process: int) -> list[int]:
     return found
 
 
-def _held_bytes(process: int) -> int:
+def held_bytes(process: int) -> int:
     """Its share of every page that it holds; a worker that is just being cleared away would count as a whole one."""
     try:
         for line in Path(f"/proc/{process}/smaps_rollup").read_text().splitlines():

@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.paths import ROOT
 
-PARTS = ("single", "warm", "watch", "notebook", "batch", "cores", "scale", "profile")
+PARTS = ("single", "warm", "watch", "notebook", "batch", "cores", "scale", "unordered", "profile")
 """All but `peers`, which are not installed beside the kit."""
 
 SMALLEST = ("--runs", "1", "--submissions", "4", "--jobs", "1", "--exercises", "exercise_03")
