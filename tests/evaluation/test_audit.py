@@ -16,7 +16,16 @@ from grader import api as interface
 from grader.checks.outcome import FailureKind, Finding
 from grader.errors import UsageError
 from grader.evaluation.audit.cases import LAYERS, Corpus, Layer, attacks_of, cases_of
-from grader.evaluation.audit.counting import attack_rows, flips, grading_of, layer_rows, percentile, rows_by, share
+from grader.evaluation.audit.counting import (
+    attack_rows,
+    flips,
+    grading_of,
+    layer_rows,
+    misjudged,
+    percentile,
+    rows_by,
+    share,
+)
 from grader.evaluation.audit.intervals import clopper_pearson
 from grader.evaluation.audit.published import KNOWN_ESCAPES, NOT_CLAIMED, PUBLISHED
 from grader.evaluation.audit.records import Audit, Grading
@@ -109,7 +118,9 @@ def test_a_case_counts_once_and_an_error_at_any_seed_counts():
         "false": (1, 12),
         "not_judged": (1, 4),
     }
-    assert (flips(gradings).count, flips(gradings).total) == (2, 4)
+    assert (flips(gradings).count, flips(gradings).total) == (2, 2)
+    assert misjudged(gradings, is_right=True) == ["alternatives: exercise_03, a"]
+    assert misjudged(gradings, is_right=False) == ["alternatives: exercise_03, wrong"]
 
 
 def test_an_attack_earns_what_is_above_its_points_and_is_in_no_other_table():
@@ -191,7 +202,10 @@ def recount(data: dict) -> None:
         for row in data[table]:
             compare(row, [case for case in ordinary.values() if case[0][field] == row["name"]])
     flipped = [case for case in ordinary.values() if len({line["has_all"] for line in case}) > 1]
-    assert (data["flips"]["count"], data["flips"]["total"]) == (len(flipped), len(ordinary))
+    repeated = [case for case in ordinary.values() if len(case) > 1]
+    assert (data["flips"]["count"], data["flips"]["total"]) == (len(flipped), len(repeated))
+    for field in ("right_refused", "wrong_passed"):
+        assert len(data[field]) == sum(row[field]["count"] for row in data["corpora"])
     attacks = {key[2]: case for key, case in cases.items() if key[0] == "attacks"}
     paid = [name for name, case in attacks.items() if any((x["score"] or 0) > (x["most_points"] or 0) for x in case)]
     for table in ("attacks", "layers"):

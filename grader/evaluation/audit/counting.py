@@ -88,9 +88,19 @@ def _row(name: str, gradings: list[Grading]) -> Row:
 
 
 def flips(gradings: Iterable[Grading]) -> Share:
-    """Return how many cases got all points at some seeds and not at others."""
-    cases = _by_case(each for each in gradings if each.corpus is not Corpus.ATTACKS)
+    """Return how many of the cases with several seeds got all points at some of them and not at others."""
+    every = _by_case(each for each in gradings if each.corpus is not Corpus.ATTACKS)
+    cases = [case for case in every if len(case) > 1]
     return share(sum(1 for case in cases if len({each.has_all for each in case}) > 1), len(cases))
+
+
+def misjudged(gradings: Iterable[Grading], *, is_right: bool) -> list[str]:
+    """Return the right cases that were refused at some seed, or the wrong cases that passed."""
+    judged = (each for each in gradings if each.outcome is not Result.NOT_JUDGED)
+    wrongly = [
+        each for each in judged if each.corpus is not Corpus.ATTACKS and each.is_right is is_right is not each.has_all
+    ]
+    return list(dict.fromkeys(f"{each.corpus}: {each.exercise}, {each.name}" for each in wrongly))
 
 
 def attack_rows(gradings: Iterable[Grading]) -> list[AttackRow]:

@@ -57,11 +57,16 @@ KNOWN_ESCAPES = (
     ),
     Escape(
         date="2026-11-24",
+        escape="Right code whose softmax is in float32 was refused at some seeds: dropout's gradient seemed wrong.",
+        fix="Slopes are also measured over a longer step. Of 300 draws, 7 were refused before and none after.",
+    ),
+    Escape(
+        date="2026-11-24",
         escape="Three hunts have no defect. An evaluation that expects 0 for their starters pays for doing nothing.",
         fix="None: it is their purpose. solutions/EVALUATION.md names them and says how to leave them out.",
     ),
 )
-"""Errors that gave points, or could have."""
+"""Errors that gave points or took them, or could have."""
 
 NOT_CLAIMED = (
     "The checks were tuned on every corpus here. The shares do not say how often the kit errs on new cases.",

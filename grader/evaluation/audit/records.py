@@ -70,7 +70,7 @@ class AttackRow(Struct, frozen=True, kw_only=True):
 
 
 class Escape(Struct, frozen=True, kw_only=True):
-    """An error of the kit that gave points, or could have, and its repair."""
+    """An error of the kit that gave points or took them, or could have, and its repair."""
 
     date: str
     escape: str
@@ -105,7 +105,11 @@ class Audit(Struct, frozen=True, kw_only=True):
     kinds: list[Row]
     hunts: list[Row]
     flips: Share
-    """Of the cases, without attacks, those that got all points at some seeds and not at others."""
+    """Of the cases with several seeds, those that got all points at some seeds and not at others."""
+    right_refused: list[str]
+    """The names of the right cases that were refused at some seed."""
+    wrong_passed: list[str]
+    """The names of the wrong cases that passed at some seed."""
     attacks: list[AttackRow]
     layers: list[AttackRow]
     """The same attacks by what they are aimed at."""

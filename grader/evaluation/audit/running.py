@@ -12,7 +12,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from grader.api import grade_many
 from grader.errors import UsageError
 from grader.evaluation.audit.cases import ORIGINS, Case, Corpus, attacks_of, cases_of
-from grader.evaluation.audit.counting import attack_rows, flips, grading_of, layer_rows, percentile, rows_by
+from grader.evaluation.audit.counting import attack_rows, flips, grading_of, layer_rows, misjudged, percentile, rows_by
 from grader.evaluation.audit.intervals import LEVEL
 from grader.evaluation.audit.published import KNOWN_ESCAPES, NOT_CLAIMED, PUBLISHED
 from grader.evaluation.audit.records import Audit, Grading
@@ -118,6 +118,8 @@ def _audit(
         kinds=rows_by(gradings, lambda each: each.kind),
         hunts=rows_by(gradings, lambda each: each.exercise),
         flips=flips(gradings),
+        right_refused=misjudged(gradings, is_right=True),
+        wrong_passed=misjudged(gradings, is_right=False),
         attacks=attack_rows(gradings),
         layers=layer_rows(gradings),
         attacks_left_out=0,
