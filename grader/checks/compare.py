@@ -317,7 +317,7 @@ def _compare_one(observed: Any, expected: Any, compared: Compared, tolerance: To
     """Compare one value, which is no container."""
     if isinstance(expected, torch.Tensor):
         require_form(observed, expected, compared)
-        if torch.equal(observed, expected):
+        if torch.equal(observed, expected) or _is_close(observed, expected, tolerance):
             pictures.record(compared, observed, expected)
             return
         if bool(torch.isfinite(expected).all()):
@@ -328,6 +328,12 @@ def _compare_one(observed: Any, expected: Any, compared: Compared, tolerance: To
         require_close(ours, theirs, compared, tolerance)
     elif isinstance(observed, torch.Tensor) or observed != expected:  # tensors compare element by element
         raise Failure(FailureKind.VALUES, compared=compared, expected=f"{expected!r}", observed=describe(observed))
+
+
+def _is_close(observed: torch.Tensor, expected: torch.Tensor, tolerance: Tolerance) -> bool:
+    """Return whether all values are close. NaN is close to nothing, so right values need one pass."""
+    within = tolerance.for_values(expected)
+    return torch.allclose(observed, expected, within.relative, within.absolute)
 
 
 def require_form(observed: Any, expected: Any, what: Compared | str, parts: Sequence[str] = ()) -> None:
