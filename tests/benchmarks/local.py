@@ -62,12 +62,13 @@ class OwnModule(LocalModule):
             value, tensors = self._run(method, inputs, requires_grad=True)
             outputs = [output for output in flatten(value) if output.is_floating_point()]
             if [each.shape for each in outputs] != [each.shape for each in cotangents]:
-                return Pass(_detached(value), cotangents, {}, {})
+                return Pass(value=_detached(value), cotangents=cotangents, parameters={}, inputs={})
             terms = [(one * other).sum() for one, other in zip(outputs, cotangents, strict=True) if one.requires_grad]
             if terms:
                 sum(terms[1:], terms[0]).backward()
         gradients = {name: parameter.grad for name, parameter in self.module.named_parameters()}
-        return Pass(_detached(value), cotangents, gradients, {name: each.grad for name, each in tensors.items()})
+        inputs_gradients = {name: each.grad for name, each in tensors.items()}
+        return Pass(value=_detached(value), cotangents=cotangents, parameters=gradients, inputs=inputs_gradients)
 
     def attribute(self, name: str) -> Any:
         with _as_raised():
@@ -132,6 +133,9 @@ class PlainReference:
 
     def draw(self, _name: str, draw: Callable[[], Any]) -> Any:
         return draw()
+
+    def derived(self, _label: str, compute: Callable[[], Any]) -> Any:
+        return compute()
 
 
 class Hunt:
