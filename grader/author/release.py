@@ -261,7 +261,7 @@ ABOUT_HINTS = re.compile(
     r"\nStuck\?[^\n]*\n\n    python -m grader hint [^\n]*\n"
     r"|^\| `python -m grader hint .*\n"
     r"|^%hint .*\n"
-    r"|`hint`, "
+    r"|`%?hint`, "
     r"| When a hint [^.]*\.",
     re.MULTILINE,
 )
