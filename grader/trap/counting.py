@@ -25,7 +25,7 @@ class Observation(Struct, frozen=True, kw_only=True):
 
 def count_tests(names: Sequence[str], observations: Sequence[Observation], *, is_time_up: bool) -> list[TestResult]:
     """Return what each test is worth."""
-    lucky = _undetermined(observations)
+    undetermined = _undetermined(observations)
     right = [each for each in observations if each.implementation.role is Role.RIGHT]
     defective = [each for each in observations if each.implementation.role is not Role.RIGHT]
     results = []
@@ -37,7 +37,7 @@ def count_tests(names: Sequence[str], observations: Sequence[Observation], *, is
         ran = [(place, outcomes) for place, outcomes in own if outcomes]
         failing = [place for place, outcomes in ran if not all(outcome.passed for outcome in outcomes)]
         failed = [outcome for _, outcomes in ran for outcome in outcomes if not outcome.passed]
-        standing = _standing(number, ran, failed, lucky, is_time_up=is_time_up)
+        standing = _standing(number, ran, failed, undetermined, is_time_up=is_time_up)
         worst = max(
             (each.report for each in failed if each.report.difference is not None),
             key=lambda report: report.difference or 0.0,
@@ -66,7 +66,7 @@ def _standing(
     number: int,
     ran: Sequence[tuple[int, Sequence[TestOutcome]]],
     failed: Sequence[TestOutcome],
-    lucky: Collection[int],
+    undetermined: Collection[int],
     *,
     is_time_up: bool,
 ) -> Standing:
@@ -83,7 +83,7 @@ def _standing(
             return Standing.SOMETIMES
         is_reference_failing = not any(each.passed for each in ran[0][1])
         return Standing.FAILS_REFERENCE if is_reference_failing else Standing.FAILS_RIGHT
-    if number in lucky:
+    if number in undetermined:
         return Standing.OTHER_CAUSE
     return Standing.NOT_RUN if is_time_up else Standing.COUNTS
 
@@ -124,13 +124,13 @@ def count_defects(
 ) -> list[DefectResult]:
     """Return which defects are caught alone. Of a decoy, each wrong fix is one."""
     counting = [number for number, test in enumerate(tests) if test.standing is Standing.COUNTS]
-    alone = [each for each in observations if each.implementation.role is Role.DEFECTIVE]
+    single = [each for each in observations if each.implementation.role is Role.DEFECTIVE]
     by_number = {number: defect for defect in exercise.defects for number in [exercise.numbers()[defect.id]]}
     found = []
-    for each in sorted(alone, key=lambda observation: observation.implementation.number):
+    for each in sorted(single, key=lambda observation: observation.implementation.number):
         number = each.implementation.number
         defect = by_number.get(number)
-        points = defect.points if defect else exercise.nothing_else_broke / len(alone)
+        points = defect.points if defect else exercise.nothing_else_broke / len(single)
         always = [test for test in counting if _fails_always(each, test)]
         sometimes = any(_fails_sometimes(each, test) for test in counting)
         crashes = [all(outcome.report.by_crash for outcome in _of(each.outcomes, test)) for test in always]

@@ -74,7 +74,7 @@ class TestOutcome(Struct, frozen=True, kw_only=True):
 
     @property
     def passed(self) -> bool:
-        """Whether the test accepted the implementation."""
+        """True if the test accepted the implementation."""
         return self.ending is Ending.PASSED
 
 

@@ -73,7 +73,7 @@ class TestResult(Struct, frozen=True, kw_only=True):
 
 
 class DefectResult(Struct, frozen=True, kw_only=True):
-    """A defect: whether some test catches it alone."""
+    """A defect, and the tests that catch it while no other defect is present."""
 
     number: int
     points: float
@@ -82,7 +82,7 @@ class DefectResult(Struct, frozen=True, kw_only=True):
     caught: Caught
     by: tuple[str, ...] = ()
     by_crash: bool = False
-    """Whether each of these tests fails because the subject raised an exception."""
+    """True if each of these tests fails because the subject raised an exception."""
 
 
 class Count(Struct, frozen=True, kw_only=True):
@@ -116,7 +116,7 @@ class TrapResult(Struct, frozen=True, kw_only=True):
     """Points for stretch defects."""
     is_time_up: bool = False
     is_at_home: bool = False
-    """Whether it ran on the student's own fix and the starter alone, and points come with the hand-in."""
+    """True if it ran in a sealed edition, without references; points come with the hand-in."""
     isolation: dict[str, bool] = {}
     seconds: float = 0.0
 

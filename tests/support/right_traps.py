@@ -145,10 +145,34 @@ WEAK = {
         Standing.FAILS_REFERENCE,
     ),
     "an_attribute_of_the_starter": ("assert subject(4, 6, 8, 0.0).causal_mask.shape == (8, 8)", Standing.FAILS_RIGHT),
-    "flaky": ("import os\nsubject(4, 6, 8, 0.0)(gaussian(2, 5, 4))\nassert os.urandom(1)[0] % 2", Standing.SOMETIMES),
+    "flaky": (
+        "import sys\nsubject(4, 6, 8, 0.0)(gaussian(2, 5, 4))\nsys.runs = getattr(sys, 'runs', 0) + 1\nassert sys.runs % 3",
+        Standing.SOMETIMES,
+    ),
     "too_slow": ("import time\nsubject(4, 6, 8, 0.0)\ntime.sleep(9)", Standing.TOO_SLOW),
 }
 """Weak tests of exercise_03, each with what it is."""
+
+
+WEAK_ENDINGS = {
+    "the_shape": ("assert y.shape[:2] == x.shape[:2]", Standing.COUNTS),
+    "is_a_tensor": ("assert isinstance(y, torch.Tensor)", Standing.COUNTS),
+    "is_finite": ("assert torch.isfinite(y).all()", Standing.COUNTS),
+    "the_dtype": ("assert y.dtype == x.dtype", Standing.COUNTS),
+    "the_batch": ("assert len(y) == len(x)", Standing.COUNTS),
+    "the_same_twice": ("assert torch.allclose(m(x), y, atol=1e-5)", Standing.COUNTS),
+    "not_all_zero": ("assert y.abs().sum() > 0", Standing.COUNTS),
+    "a_golden_number": ("assert y.sum().item() == pytest.approx(0.1234, abs=1e-7)", Standing.FAILS_REFERENCE),
+    "a_private_name": ("assert m._weights is not None", Standing.FAILS_REFERENCE),
+    "another_shape": ("assert y.shape == x.shape[:2]", Standing.FAILS_REFERENCE),
+    "false": ("assert False", Standing.FAILS_REFERENCE),
+    "a_wrong_formula": ("assert torch.allclose(y, by_matmul(m, 2 * x), atol=1e-5)", Standing.FAILS_REFERENCE),
+    "a_formula_without_mask": (
+        "q, k, v = (x @ w.T for w in weights_of(m))\nassert torch.allclose(y, F.scaled_dot_product_attention(q, k, v), atol=1e-5)",
+        Standing.FAILS_REFERENCE,
+    ),
+}
+"""Weak comparisons, each with what it is. They follow each of `BUILDS`."""
 
 
 class WrittenTest(Struct, frozen=True, kw_only=True):
@@ -165,6 +189,13 @@ def right_tests() -> Iterator[WrittenTest]:
         yield WrittenTest(name=f"test_{oracle}_{build}_{comparison}", body=body)
     for name, body in PROPERTIES.items():
         yield WrittenTest(name=f"test_{name}", body=body)
+
+
+def weak_tests() -> Iterator[tuple[WrittenTest, Standing]]:
+    """Yield weak tests for exercise_03, each with its standing."""
+    for build, ending in product(BUILDS, WEAK_ENDINGS):
+        body, standing = WEAK_ENDINGS[ending]
+        yield WrittenTest(name=f"test_{build}_{ending}", body=f"{BUILDS[build]}\n{body}"), standing
 
 
 def trap_of(tests: list[WrittenTest]) -> str:

@@ -6,13 +6,14 @@ from grader.trap.implementations import Role
 from grader.trap.judge import TrapJudge
 from grader.trap.relay import Trap
 from grader.trap.result import Standing
-from tests.support.right_traps import WEAK, WrittenTest, right_tests, trap_of
+from tests.support.right_traps import WEAK, WrittenTest, right_tests, trap_of, weak_tests
 from tests.support.traps import Traps, standings
 
 EXERCISE = "exercise_03"
 AMPLE = 60.0
 AT_ONCE = 12
 RIGHT = list(right_tests())
+WEAK_GENERATED = list(weak_tests())
 GROUPS = [RIGHT[start : start + AT_ONCE] for start in range(0, len(RIGHT), AT_ONCE)]
 
 
@@ -35,6 +36,21 @@ def test_there_are_two_hundred_right_tests() -> None:
 @pytest.mark.parametrize("tests", GROUPS, ids=lambda tests: tests[0].name)
 def test_right_tests_in_all_styles_count(traps: Traps, tests: list[WrittenTest]) -> None:
     require_right(traps, tests)
+
+
+def test_there_are_a_hundred_weak_tests() -> None:
+    assert len(WEAK_GENERATED) + len(WEAK) >= 100
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("start", range(0, len(WEAK_GENERATED), AT_ONCE))
+def test_weak_tests_in_all_styles_are_named_for_what_they_are(traps: Traps, start: int) -> None:
+    group = WEAK_GENERATED[start : start + AT_ONCE]
+    trap = Trap(label="trap.py", text=trap_of([test for test, _ in group]))
+    result = TrapJudge(traps.course, traps.source)(EXERCISE, trap, roles=(Role.RIGHT, Role.DEFECTIVE), seconds=AMPLE)
+    assert standings(result) == {test.name: standing for test, standing in group}
+    assert [test.name for test in result.tests if test.catches] == []
+    assert (result.score, result.extra) == (0.0, 0.0)
 
 
 @pytest.mark.slow

@@ -59,7 +59,7 @@ class Finished(Message, frozen=True, kw_only=True):
     line: int = 0
     """The line of the trap at which the test failed; 0 means unknown."""
     by_crash: bool = False
-    """Whether the exception came from the subject."""
+    """True if the exception came from the subject."""
     difference: float | None = None
     """The largest difference in the last failed comparison of tensors; None if there was none."""
     tolerance: float = 0.0

@@ -133,9 +133,9 @@ class Remote:
             self._bound[number] = [each for each in writer.objects if isinstance(each, torch.nn.Parameter)]
         with torch.no_grad():
             self._take_tensors(reply, reader, writer, self._bound.get(number, []))
-        news = [shipping.unpack(each, reader) for each in reply.shipped]
-        shipping.connect(news, reply.shipped, reader)
-        for model, new in zip(models, news, strict=True):
+        received = [shipping.unpack(each, reader) for each in reply.shipped]
+        shipping.connect(received, reply.shipped, reader)
+        for model, new in zip(models, received, strict=True):
             shipping.copy_back(model, new)
         _take_settings(request, reply)
         if reply.call:
@@ -165,7 +165,7 @@ class Remote:
                     **{name: reader.value(each) for name, each in request.keywords.items()},
                 )
             arguments, action = [writer.value(value)], "return"
-        except BaseException as error:  # noqa: BLE001 - raised again once the subject has been told
+        except BaseException as error:  # noqa: BLE001 - raised again once the subject has the answer
             self._own_error, arguments, action = error, [], "raise"
         self._lent = outer
         sent = _bound_places(bound, writer)

@@ -60,7 +60,7 @@ class _Call(Struct, frozen=True, kw_only=True):
 
 
 class _Object:
-    """An object that a test has built, with the parameters and buffers as the test last saw them."""
+    """An object that a test has built, with the parameters and buffers as the test last received them."""
 
     def __init__(self, value: Any, bound: list[torch.Tensor]) -> None:
         self.value = value
