@@ -19,6 +19,7 @@ from grader.report.view import Progress
 from grader.spec.fragments import make_near_miss
 from grader.spec.loading import load_exercise
 from grader.spec.paths import Course
+from grader.student.cards import predictions
 from grader.student.hints import next_hint
 from grader.student.progress import load_progress, remember_verdict, save_progress
 from grader.student.watch.events import Screen, VerdictEvent, compare, render_event
@@ -54,6 +55,8 @@ def pages(course, exercise, verdict, before) -> dict[str, str]:
         for step in range(1, STEPS + 1):
             with suppress(UsageError):  # nothing is known of that defect yet
                 found[f"hint {number}, {step}"] = render_hint(next_hint(course, exercise, verdict, number), width=1000)
+    asked = predictions(exercise, verdict)
+    found["guide"] = "\n".join("\n".join([each.question.text, *each.question.options, each.happens]) for each in asked)
     save_progress(course, exercise.id, Progress())
     drawn = render_report(verdict, exercise, load_progress(course, exercise.id).attempts)
     found["report"] = html.unescape(drawn)
