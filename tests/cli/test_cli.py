@@ -193,7 +193,7 @@ def test_help_lists_the_commands_and_start_the_steps_of_the_first_hunt(run_cli, 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("command", [["hint"], ["report"], [], ["try"]])
+@pytest.mark.parametrize("command", [["hint"], ["report"], [], ["try"], ["guide", "--card", "4"]])
 def test_pipes_in_place_of_the_kits_own_files_stop_no_command(run_cli, own_course, command):
     run_cli("exercise_02", cwd=own_course.root)
     run_cli("hint", "exercise_02", cwd=own_course.root)
