@@ -7,11 +7,15 @@ The columns count, for one run at any seed:
 - checks: all that YAML names; varied: those that also call the module in calling variants;
 - calls: the calls in calling variants; pairs: how many pairs of values meet in them, of how many that can. The axes are
   the check, the size case, history, gradients, memory layout, mode, dtype, arguments by position, shared tensors;
-- large: the calls with large inputs;
+- large: the calls with inputs sixty times as large, in which mode, gradients, dtype and layout meet in pairs;
 - sizes: the largest size of each axis of the inputs.
 
+Calls that record gradients compare them. Masks of calls in calling variants have three patterns: random, one that hides
+nothing from the first sample, and one with a gap.
+
 With `--long`, the calls are listed. Chance decides the values of inputs and weights, the sizes within the ranges of
-`sizes`, and combinations of three or more values.
+`sizes`, and combinations of three or more values. Never compared are gradients at sizes from 1000 on, gradients of
+large inputs in float32, and gradients of modules that keep statistics, in calling variants.
 """
 
 import argparse
