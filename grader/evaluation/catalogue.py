@@ -17,7 +17,7 @@ CANARIES = uuid.UUID("3b0c2f6e-51f2-5d0c-8a53-6e0d5a4a7f19")
 HOW_TO_WORK = "\n## How to work on it"
 """The heading of a README's section for people at a keyboard, which is not part of the prompt."""
 
-NO_LICENSE = "No licence is recorded for this source; ask its authors before you redistribute the starter."
+NO_LICENSE = "The licence of this source is not recorded. Look it up at the source before you redistribute the starter."
 
 
 class Hunt(Struct, frozen=True, kw_only=True):

@@ -112,6 +112,9 @@ def test_hunts_contain_what_a_student_may_read_and_nothing_else():
         assert not [defect.title for defect in exercise.defects if defect.title in shown]
         assert hunt.entry in hunt.starter
         assert "python -m grader" not in hunt.prompt
+        assert hunt.canary.startswith("grader hunt canary ")
+        assert hunt.source
+        assert "licence of this source is not recorded" in hunt.license_note
         counted = sum(1 for defect in exercise.defects if not defect.stretch)
         assert hunt.counted_defects == (counted if exercise.announces is Announcement.COUNT else None)
     with pytest.raises(UsageError, match="no exercises/ in"):

@@ -247,7 +247,7 @@ def _visible_faults(examined: _Examined, reference: str, wanted: int, draw: rand
             found.append(fault)
             failures.append(failing)
     if not found:
-        raise Dropped("no fault is seen")
+        raise Dropped("no fault fails a check")
     return found
 
 
