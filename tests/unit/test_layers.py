@@ -47,6 +47,7 @@ LATE = {
     "grader.commands.instructor": "a command imports what it needs",
     "grader.commands.student": "a command imports what it needs",
     "grader.verdict.judge": "workers are forked before the checks are imported, and so torch",
+    "grader.evaluation.fresh.service": "workers are forked before the checks are imported, and so torch",
     "grader.sandbox.server": "a worker that runs a trap's tests needs pytest, which grading does not",
     "grader.sandbox.nursery": "the nursery is known where torch is not imported, the server needs it",
     "grader.student.explanations": "imports torch only to open the explanation of a fix",

@@ -9,7 +9,6 @@ from typing import NoReturn
 import msgspec
 
 from grader.errors import KitError
-from grader.evaluation.fresh.making import Maker
 from grader.evaluation.fresh.orders import Order, Report, exercise_id_of
 from grader.processes.examiner_process import Requests
 from grader.processes.worker_source import open_worker_source
@@ -24,6 +23,8 @@ def _serve(order: Order) -> None:
     requests = Requests()
     base_course, course = Course(root=Path(order.root)), Course(root=Path(order.folder))
     source = open_worker_source(base_course.secret_folders(), for_many=True)
+    from grader.evaluation.fresh.making import Maker  # imports torch, which must find one thread allowed
+
     maker = Maker(base_course, course, source, order.bases, order.seed)
     try:
         for body in requests:
