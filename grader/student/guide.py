@@ -25,7 +25,7 @@ from grader.report.guide import (
     question_lines,
     value_lines,
 )
-from grader.report.phrases import claim_invitation, result_and_points
+from grader.report.phrases import result_and_points, undecided
 from grader.spec.exercise import SEALED_TITLE, Defect, Exercise
 from grader.spec.fields import shape_of
 from grader.spec.loading import load_exercise
@@ -260,7 +260,7 @@ class _Hunt:
         for cause in shown_causes(verdict)[:MOST_CAUSES]:
             self._show(*plain_lines(f"  ✗ {sentence(cause.finding)}"))
         if awaits_claim(verdict):
-            self._show(*plain_lines(f"Every check passes: {claim_invitation(self._exercise.id)}"))
+            self._show(*plain_lines(undecided(self._exercise.id)))
 
     def _explain(self) -> None:
         explained = self._explained()
