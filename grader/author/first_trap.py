@@ -2,57 +2,11 @@
 
 from typing import Any
 
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
 from grader.author.interface import FoundInterface
 from grader.author.proposal import Proposal
 from grader.spec.problem import BLANK
-
-HEAD = f'''\
-"""A first model trap, made from the proposed checks. It must accept every right implementation and catch each defect.
-
-{BLANK}: write the formula by hand and compare with it; then delete this line. The other model traps show how.
-"""
-
-import torch
-
-
-def built(subject):
-    return subject({{arguments}})
-
-
-def inputs_of(gaussian, batch):
-    return {{inputs}}
-
-
-def first(found):
-    return found[0] if isinstance(found, tuple) else found
-'''
-
-TESTS = {
-    "returns_shapes": """
-def test_the_shape(subject, gaussian):
-    assert first(built(subject)(**inputs_of(gaussian, 2))).shape == {shape}
-""",
-    "samples_do_not_mix": """
-def test_samples_do_not_mix(subject, gaussian):
-    module, inputs = built(subject).eval(), inputs_of(gaussian, 3)
-    alone = {{name: each[1:2] for name, each in inputs.items()}}
-    assert torch.allclose(first(module(**inputs))[1:2], first(module(**alone)), atol=1e-4)
-""",
-    "every_parameter_learns": """
-def test_every_parameter_learns(subject, gaussian):
-    module = built(subject)
-    first(module(**inputs_of(gaussian, 2))).square().sum().backward()
-    assert all(each.grad is not None and each.grad.abs().sum() > 0 for each in module.parameters())
-""",
-    "leaves_inputs_alone": """
-def test_inputs_stay_as_they_are(subject, gaussian):
-    inputs = inputs_of(gaussian, 2)
-    copies = {{name: each.clone() for name, each in inputs.items()}}
-    built(subject)(**inputs)
-    assert all(torch.equal(each, copies[name]) for name, each in inputs.items())
-""",
-}
-"""A test for each property that needs no reference."""
 
 BATCH = 2
 
@@ -72,8 +26,17 @@ def first_trap(interface: FoundInterface, proposal: Proposal, checks: list[dict[
         f'"{name}": gaussian({", ".join("batch" if each == "batch" else str(size(each)) for each in shape)})'
         for name, shape in shapes.items()
     )
-    shape = tuple(map(size, proposal.outputs[0]))
-    parts = [HEAD.format(arguments=arguments, inputs=f"{{{inputs}}}")]
-    proposed = {check["property"] for check in checks}
-    parts += [text.format(shape=shape) for name, text in TESTS.items() if name in proposed]
-    return "\n".join(parts)
+    templates = Environment(
+        loader=PackageLoader("grader.author"),
+        undefined=StrictUndefined,
+        autoescape=False,  # noqa: S701 - a module
+        trim_blocks=True,
+        keep_trailing_newline=True,
+    )
+    return templates.get_template("trap.py.j2").render(
+        blank=BLANK,
+        arguments=arguments,
+        inputs=inputs,
+        shape=tuple(map(size, proposal.outputs[0])),
+        properties={check["property"] for check in checks},
+    )

@@ -14,6 +14,7 @@ import grader
 from grader import Result, Verdict, agrade, grade, grade_many, to_dict, verdict_schema
 from grader import api as interface
 from grader.errors import UsageError
+from tests.support.api import end_examiners_and_threads
 from tests.support.paths import ROOT
 from tests.support.watching import examiners_of
 
@@ -25,12 +26,8 @@ ENDLESS = "while True: pass\n"
 
 @pytest.fixture(autouse=True, scope="module")
 def _examiners_and_threads_end_with_this_module():
-    """Later tests fork nurseries, and only a process with one thread can do so."""
     yield
-    interface._pool.close()
-    if interface._threads is not None:
-        interface._threads.shutdown()
-        interface._renew()
+    end_examiners_and_threads()
 
 
 def test_a_timeout_is_a_verdict_without_a_score_and_the_next_submission_is_judged():

@@ -368,8 +368,9 @@ def test_starting_again_keeps_a_copy_and_restores_both_twins(own_course):
     mend_module(module)
     edited = module.read_bytes()
     notebook.unlink()
-    first, second, third = restore_starter(own_course, EXERCISE)
-    assert third == "To restore it, copy the kept file over the new one."
+    first, second, third, last = restore_starter(own_course, EXERCISE)
+    assert third == "trap.py: it was missing and is here, empty"
+    assert last == "To restore it, copy the kept file over the new one."
     kept = first.removeprefix("attention.py: your version is kept as ")
     assert re.fullmatch(r"\.grader/kept/exercise_03/attention-\d{8}-\d{6}\.py", kept)
     assert (own_course.root / kept).read_bytes() == edited

@@ -21,6 +21,7 @@ from grader.evaluation.rewards import Scheme
 from grader.spec.loading import load_exercise
 from grader.spec.paths import Course
 from grader.trap.result import Caught, DefectResult, TrapResult
+from tests.support.api import end_examiners_and_threads
 from tests.support.paths import ROOT
 from tests.support.watching import small_course
 
@@ -36,8 +37,7 @@ HOSTILE = "import os\nos._exit(0)\n"
 @pytest.fixture(autouse=True, scope="module")
 def _examiners_end_with_this_module():
     yield
-    interface._pool.close()
-    interface._trap_pool.close()
+    end_examiners_and_threads()
 
 
 @pytest.fixture(scope="module")
