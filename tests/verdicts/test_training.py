@@ -2,6 +2,7 @@
 
 import pytest
 
+from grader.checks.outcome import FailureKind
 from tests.support.hostile import reference
 from tests.support.judging import Judge
 from tests.support.sampling import in_parts
@@ -38,13 +39,21 @@ def test_a_right_fix_that_compiles_or_sets_the_compiler_gets_everything(judge_te
     assert judge_text.refused("exercise_03", texts | {"settings": settings + reference()}) == {}
 
 
-def test_a_right_fix_with_checkpoints_gets_everything(judge_text: Judge) -> None:
-    texts = {}
-    for is_reentrant in (True, False):
-        call = f"torch.utils.checkpoint.checkpoint(self._inner, x, use_reentrant={is_reentrant})"
-        outer = f"    def forward(self, x):\n        return {call}\n\n    def _inner("
-        texts[call] = "import torch.utils.checkpoint\n" + reference().replace(FORWARD, outer)
-    assert judge_text.refused("exercise_03", texts) == {}
+def with_checkpoint(*, is_reentrant: bool) -> str:
+    call = f"torch.utils.checkpoint.checkpoint(self._inner, x, use_reentrant={is_reentrant})"
+    outer = f"    def forward(self, x):\n        return {call}\n\n    def _inner("
+    return "import torch.utils.checkpoint\n" + reference().replace(FORWARD, outer)
+
+
+def test_a_right_fix_with_a_checkpoint_gets_everything(judge_text: Judge) -> None:
+    assert judge_text.refused("exercise_03", {"a checkpoint": with_checkpoint(is_reentrant=False)}) == {}
+
+
+def test_a_reentrant_checkpoint_learns_nothing_from_inputs_that_require_no_gradient(judge_text: Judge) -> None:
+    """Torch documents this, and texts and images require none."""
+    verdict = judge_text("exercise_03", with_checkpoint(is_reentrant=True))
+    kinds = {outcome.finding.kind for outcome in verdict.checks if outcome.finding}
+    assert FailureKind.NO_GRADIENT in kinds
 
 
 SWITCHES = (
