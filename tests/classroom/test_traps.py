@@ -77,7 +77,7 @@ def result(*, caught: bool = True, **changes: object) -> TrapResult:
         "isolation": CLOSED,
         "seconds": 1.5,
     }
-    return TrapResult(**(fields | changes))  # type: ignore[arg-type]
+    return TrapResult(**(fields | changes))  # type: ignore[arg-type]  # of many types
 
 
 @pytest.fixture

@@ -166,7 +166,7 @@ def _merge(right: list[ast.stmt], faulty: list[ast.stmt], condition: str) -> lis
     mine, other = right[start : len(right) - end], faulty[start : len(faulty) - end]
     if len(mine) == len(other) == 1 and _same_header(mine[0], other[0]):
         merged = copy.deepcopy(mine[0])
-        merged.body = _merge(mine[0].body, other[0].body, condition)  # type: ignore[attr-defined]
+        merged.body = _merge(mine[0].body, other[0].body, condition)  # type: ignore[attr-defined]  # a compound one
         middle: list[ast.stmt] = [merged]
     else:
         test = ast.parse(condition, mode="eval").body
@@ -180,5 +180,5 @@ def _same_header(mine: ast.stmt, other: ast.stmt) -> bool:
         return False
     copies = [copy.deepcopy(each) for each in (mine, other)]
     for each in copies:
-        each.body = []  # type: ignore[attr-defined]
+        each.body = []  # type: ignore[attr-defined]  # likewise
     return ast.dump(copies[0]) == ast.dump(copies[1])

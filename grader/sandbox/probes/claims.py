@@ -115,7 +115,7 @@ class _Call:
             outputs = [each for each in flatten(value) if each.requires_grad]
             if outputs:
                 loss = torch.stack([(each * torch.randn_like(each)).sum() for each in outputs]).sum()
-                loss.backward()  # type: ignore[no-untyped-call]
+                loss.backward()  # type: ignore[no-untyped-call]  # torch leaves it unannotated
         torch.set_rng_state(state)
         gradients = [gradient for name in names if (gradient := own[name].grad) is not None]
         largest = max((float(gradient.abs().max()) for gradient in gradients), default=0.0)
@@ -302,7 +302,7 @@ def _changed(inputs: dict[str, Any], claim: dict[str, Any]) -> torch.Tensor:
     if part.is_floating_point():
         part.copy_(1 - 2 * part.flatten().roll(1).view(part.shape))
     else:
-        values = given.unique()  # type: ignore[no-untyped-call]
+        values = given.unique()  # type: ignore[no-untyped-call]  # likewise
         part.copy_(values[(torch.searchsorted(values, part.contiguous()) + 1) % len(values)])
     return changed
 
