@@ -2,7 +2,6 @@
 
 import pytest
 
-from grader.checks.outcome import FailureKind
 from tests.support.hostile import reference
 from tests.support.judging import Judge
 from tests.support.sampling import in_parts
@@ -46,14 +45,8 @@ def with_checkpoint(*, is_reentrant: bool) -> str:
 
 
 def test_a_right_fix_with_a_checkpoint_gets_everything(judge_text: Judge) -> None:
-    assert judge_text.refused("exercise_03", {"a checkpoint": with_checkpoint(is_reentrant=False)}) == {}
-
-
-def test_a_reentrant_checkpoint_learns_nothing_from_inputs_that_require_no_gradient(judge_text: Judge) -> None:
-    """Torch documents this, and texts and images require none."""
-    verdict = judge_text("exercise_03", with_checkpoint(is_reentrant=True))
-    kinds = {outcome.finding.kind for outcome in verdict.checks if outcome.finding}
-    assert FailureKind.NO_GRADIENT in kinds
+    texts = {f"reentrant: {is_reentrant}": with_checkpoint(is_reentrant=is_reentrant) for is_reentrant in (False, True)}
+    assert judge_text.refused("exercise_03", texts) == {}
 
 
 SWITCHES = (

@@ -2,7 +2,7 @@
 
 import contextlib
 import copy
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import torch
@@ -109,10 +109,11 @@ def _call_in_variant(
 ) -> tuple[Any, dict[str, torch.Tensor | None] | None]:
     """Return the method's value in one calling variant and, if it is differentiated, its gradients.
 
-    `module` is the given module, or was made from it. The inputs get gradients too, unless they are the other inputs.
+    `module` is the given module, or was made from it. The inputs get gradients too: a reentrant checkpoint passes none
+    to the parameters if no input requires any.
     """
     mode_before = module.training
-    if is_differentiated and "others" not in words:
+    if is_differentiated:
         leaves = {id(each): _as_leaf(each) for each in inputs.values()}
         inputs = {name: leaves[id(each)] for name, each in inputs.items()}
     try:
@@ -168,8 +169,17 @@ def _gradients(value: Any, module: torch.nn.Module, inputs: dict[str, Any]) -> d
     terms = [(output * cotangent).sum() for output, cotangent in pairs if output.requires_grad]
     if not terms or not leaves:
         return dict.fromkeys(leaves)
-    loss = sum(terms[1:], start=terms[0])
-    return dict(zip(leaves, torch.autograd.grad(loss, [*leaves.values()], allow_unused=True), strict=True))
+    before = [each.grad for each in leaves.values()]
+    _set_gradients(leaves.values(), [None] * len(leaves))
+    sum(terms[1:], start=terms[0]).backward()  # type: ignore[no-untyped-call]  # checkpoints refuse torch.autograd.grad
+    gradients = {name: each.grad for name, each in leaves.items()}
+    _set_gradients(leaves.values(), before)
+    return gradients
+
+
+def _set_gradients(tensors: Iterable[torch.Tensor], gradients: Iterable[torch.Tensor | None]) -> None:
+    for tensor, gradient in zip(tensors, gradients, strict=True):
+        tensor.grad = gradient
 
 
 def _takes_doubled(words: list[str]) -> bool:
