@@ -198,6 +198,7 @@ def _grade_in_child(source: str) -> tuple[Result, list[int]]:
     return grade("exercise_03", source).outcome, examiners_of(os.getpid())
 
 
+@pytest.mark.slow
 def test_a_changed_exercise_is_read_again(tmp_path):
     course = small_course(tmp_path, "exercise_03")
     assert grade("exercise_03", REFERENCE, course=course).max_score == 10

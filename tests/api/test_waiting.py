@@ -113,6 +113,7 @@ def test_an_exception_thrown_into_a_thread_that_grades_leaves_the_kit_usable():
     assert grade("exercise_03", REFERENCE).outcome is Result.FIXED
 
 
+@pytest.mark.slow
 def test_without_order_a_submission_that_hangs_delays_no_other_one_and_tags_name_them():
     for _ in grade_many([("exercise_03", REFERENCE)] * 2, jobs=2):
         pass

@@ -176,6 +176,7 @@ def test_a_long_sequence_is_refused(subject, gaussian):
 """
 
 
+@pytest.mark.slow
 def test_a_trap_is_judged_beside_the_submission_and_alone(course, tmp_path):
     folder = tmp_path / "handed in"
     folder.mkdir()
@@ -266,6 +267,7 @@ def test_nothing_is_overwritten_and_a_platform_must_be_known(course, package, ru
     assert "'classroom50', 'gradescope', 'nbgrader', 'prairielearn'" in " ".join(done.stderr.split())
 
 
+@pytest.mark.slow
 def test_a_package_goes_through_a_pipe_and_to_where_a_link_leads(course, tmp_path):
     pipe, target = tmp_path / "pipe.zip", tmp_path / "link"
     os.mkfifo(pipe)
@@ -320,6 +322,7 @@ def test_gradescope_is_told_what_cannot_be_judged_and_what_is_not_closed(grader)
     assert "Open to submissions on this machine: the file system" in done.stdout
 
 
+@pytest.mark.slow
 def test_what_the_kit_cannot_judge_leaves_no_results(grader):
     machine = grader("gradescope")
     machine.results.parent.mkdir()
@@ -331,6 +334,7 @@ def test_what_the_kit_cannot_judge_leaves_no_results(grader):
     assert not machine.results.exists()
 
 
+@pytest.mark.slow
 def test_prairielearn_takes_a_part_of_one_and_no_attempt_for_a_syntax_error(grader):
     machine = grader("prairielearn")
     done, results = machine.grade(reference(EXERCISE))
@@ -382,7 +386,14 @@ def test_classroom_50_gets_whole_points_and_a_report_whatever_lies_in_the_checko
     assert report.read_text(encoding="utf-8").startswith("<!doctype html>")
 
 
-@pytest.mark.parametrize(("platform", "user"), [("gradescope", 0), ("prairielearn", 0), ("classroom50", RUNNER)])
+@pytest.mark.parametrize(
+    ("platform", "user"),
+    [
+        ("gradescope", 0),
+        pytest.param("prairielearn", 0, marks=pytest.mark.slow),
+        pytest.param("classroom50", RUNNER, marks=pytest.mark.slow),
+    ],
+)
 def test_modules_beside_a_submission_run_in_no_interpreter_of_a_package(grader, tmp_path, platform, user):
     """Every name that the package starts or imports lies in the student's folder as a module."""
     machine = grader(platform, user=user)
@@ -396,6 +407,7 @@ def test_modules_beside_a_submission_run_in_no_interpreter_of_a_package(grader, 
     assert (done.returncode, results["score"]) == (0, 1.0 if platform == "prairielearn" else 10), done.stderr
 
 
+@pytest.mark.slow
 def test_modules_in_a_checkout_do_not_run_where_classroom_50_makes_an_environment(grader):
     """Nothing is required, so that pip is quick; the kit then lacks its packages, and gives no verdict."""
     machine = grader("classroom50", user=RUNNER)

@@ -169,6 +169,7 @@ def test_no_hint_is_in_the_edition_without_hints_and_each_is_in_the_one_with_the
             assert HINTS[kind] or not [hint for hint in hints if hint in everything]
 
 
+@pytest.mark.slow
 def test_a_near_miss_is_recognised_at_home_unless_the_edition_has_no_hints(course, editions):
     exercise = load_exercise(course.description("exercise_03"))
     reference = course.reference("exercise_03").read_text(encoding="utf-8")
@@ -248,6 +249,7 @@ def test_the_sealed_key_has_numbers_for_names_and_no_syntax_trees(course, releas
         }
 
 
+@pytest.mark.slow
 def test_what_students_edit_is_the_starter_even_where_the_instructor_has_solved_it(own_course, tmp_path):
     for path in own_course.editable_files("exercise_03"):
         path.write_text("solved", encoding="utf-8")
@@ -414,12 +416,14 @@ def require_locks_hold(course, edition: Course, source: WorkerSource, exercise_i
         assert subset or opened == locks
 
 
+@pytest.mark.slow
 def test_explanations_are_opened_by_right_answers_alone(course, editions, judge_text):
     for exercise_id in QUICK:
         require_locks_hold(course, Course(root=editions["sealed"]), judge_text.source, exercise_id)
     assert SOLUTION in read_locked(Course(root=editions["sealed"]).explanations("exercise_09")).locks
 
 
+@pytest.mark.slow
 def test_what_was_revealed_stays_and_a_damaged_file_is_a_sentence(course, edition):
     module = edition / "exercises/exercise_03/attention.py"
     starter = module.read_bytes()
@@ -553,6 +557,7 @@ def test_answers_learned_by_heart_pass_at_home_and_earn_nothing_when_handed_in(c
     assert {"values", "full_context", "future_does_not_leak"} <= failed
 
 
+@pytest.mark.slow
 def test_the_list_the_differences_and_a_fresh_start_work_in_the_edition(edition):
     module = edition / "exercises" / "exercise_03" / "attention.py"
     starter = module.read_bytes()
@@ -591,6 +596,7 @@ def test_a_student_tries_their_file_in_the_sealed_edition_too(edition):
     assert "here I am" in done.stdout, (done.stdout, done.stderr)
 
 
+@pytest.mark.slow
 def test_a_trap_runs_at_home_on_the_own_fix_and_the_starter(course, edition):
     trap = edition / "exercises/exercise_03/trap.py"
     assert trap.read_text(encoding="utf-8").count("\n") == 2
@@ -660,6 +666,7 @@ def test_the_readme_of_the_edition_has_two_commands_and_speaks_of_nothing_that_w
             assert load_exercise(edition / ".sealed" / exercise_id / "exercise.yaml").title in readme
 
 
+@pytest.mark.slow
 def test_the_command_says_what_it_wrote(course, run_cli, tmp_path):
     done = run_cli("release", str(tmp_path / "out"), "3", "--without-hints", cwd=course.root)
     assert (done.returncode, done.stderr) == (0, "")
@@ -723,6 +730,7 @@ def test_a_docstring_may_be_missing_on_one_side_and_a_cell_that_is_no_python_may
     assert told.startswith("exercises/exercise_03/.starter/attention.ipynb: is not the reference with every defect")
 
 
+@pytest.mark.slow
 def test_a_page_that_gives_something_away_is_not_handed_out(own_course, tmp_path):
     exercise = load_exercise(own_course.description("exercise_03"))
     reference = own_course.reference("exercise_03").read_text(encoding="utf-8").splitlines()

@@ -222,6 +222,7 @@ def test_a_changed_exercise_is_graded_again(grade, own_course, tmp_path):
     assert rows(tmp_path / "class.sqlite", versions) == [("exercise_03", 2), ("exercise_06", 2)]
 
 
+@pytest.mark.slow
 def test_a_mended_typo_regrades_nobody_and_other_points_are_added_up_anew(grade, own_course, tmp_path):
     root = hand_in(tmp_path / "class", {"ada": starter(), "bob": reference(), "cleo": reference()})
     path = tmp_path / "class.sqlite"
@@ -379,6 +380,7 @@ def test_a_notebook_and_a_module_with_the_same_tree_have_the_same_grade(grade, c
     assert len(set(rows(tmp_path / "class.sqlite", "SELECT outcome, score FROM current"))) == 1
 
 
+@pytest.mark.slow
 def test_hostile_submissions_cost_only_themselves(grade, own_course, tmp_path):
     description = own_course.description(EXERCISE)
     description.write_text(description.read_text(encoding="utf-8") + TIGHT, encoding="utf-8")
@@ -464,6 +466,7 @@ def test_a_batch_that_loses_every_submission_stops(course, tmp_path):
     assert rows(path, "SELECT outcome, count(*) FROM current GROUP BY 1") == [("not_fixed", 1), ("not_judged", 20)]
 
 
+@pytest.mark.slow
 def test_a_submission_that_vanishes_after_it_was_listed_is_recorded_as_not_judged(grade, tmp_path, monkeypatch):
     root = hand_in(tmp_path / "class", {"a": unique(1), "b": unique(2), "c": unique(3)})
     listed = Folder.__iter__
@@ -481,6 +484,7 @@ def test_a_submission_that_vanishes_after_it_was_listed_is_recorded_as_not_judge
     assert found == [("not_fixed", None), ("not_judged", GONE.reason), ("not_fixed", None)]
 
 
+@pytest.mark.slow
 def test_a_broken_exercise_is_said_once_and_leaves_the_others_alone(own_course, tmp_path):
     sources = {f"s{number}": unique(number) for number in range(3)}
     root = hand_in(tmp_path / "class", sources)

@@ -83,6 +83,7 @@ def require_failures_of_the_page(own_course, run_cli, exercise_ids: list[str], f
         assert errors[str(theirs)] == "", exercise_id
 
 
+@pytest.mark.slow
 def test_a_script_shows_the_failure_without_the_kit_and_passes_on_the_reference(own_course, run_cli, tmp_path_factory):
     folder = tmp_path_factory.mktemp("scripts")
     require_failures_of_the_page(own_course, run_cli, ["exercise_03", "exercise_31"], folder)
@@ -119,6 +120,7 @@ def test_a_calling_variant_is_repeated_with_its_mode_dtype_layout_and_history(ow
     assert errors[str(theirs)] == "", theirs.read_text()
 
 
+@pytest.mark.slow
 def test_an_error_is_shown_from_the_students_own_line_on(own_course, run_cli):
     edited(own_course, "1 / 0")
     done = run_cli("try", EXERCISE, cwd=own_course.root)
@@ -151,6 +153,7 @@ def test_the_notebook_is_tried_when_it_counts(own_course, run_cli):
     assert "from a cell" in run_cli("try", EXERCISE, cwd=own_course.root).stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("call", "name"), [("breakpoint()", "breakpoint()"), ("input('go on? ')", "input()")])
 def test_what_waits_for_somebody_is_named_with_what_to_do_instead(own_course, call, name):
     edited(own_course, call)
@@ -168,6 +171,7 @@ def test_the_last_lines_that_were_printed_are_shown_with_the_sizes_and_escaped(j
     assert "it printed with batch=1, tokens=3, input_dim=4, output_dim=6, context_length=8:" in page
 
 
+@pytest.mark.slow
 def test_the_solution_is_shown_beside_ones_own_only_after_a_question(own_course, run_cli):
     asked = run_cli("solution", EXERCISE, cwd=own_course.root)
     assert asked.returncode == 130

@@ -461,6 +461,7 @@ def test_all_fixed_is_celebrated_in_one_line(own_course, run_cli):
     assert last.startswith("You have solved every hunt")
 
 
+@pytest.mark.slow
 def test_the_last_hunt_of_a_theme_ends_with_a_page_on_all_of_them(own_course, run_cli):
     exercise = load_exercise(own_course.description(EXERCISE))
     described = [load_exercise(own_course.description(name)) for name in own_course.exercise_ids()]

@@ -162,6 +162,7 @@ def test_every_corpus_has_cases_and_every_attack_its_points():
     assert len({case.name for case in attacks}) == len(attacks)
 
 
+@pytest.mark.slow
 def test_an_audit_of_one_hunt_is_counted_again_from_its_data(written):
     folder, audit = written
     counted_again(folder, audit)

@@ -140,6 +140,7 @@ MOST_BYTES = 100_000
 """Of a verdict as JSON; an ordinary one has about five thousand."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("wordy", in_parts(WORDY))
 def test_what_a_forged_reply_says_does_not_fill_the_verdict(judge_text: Judge, wordy: dict[str, str]) -> None:
     say = "\nserver.send = lambda c, m: real_send(c, m if isinstance(m, protocol.Loaded) else message)\n"
@@ -255,6 +256,7 @@ ABOUT_WHAT_RAISES = {"patching/nothing_ever_raises.py", "nothing ever raises", "
 """Patches that change nothing in exercise_03, whose starter raises nothing; what they do elsewhere is in `GAINS`."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("patches", in_parts(OF_THE_WORKER))
 def test_what_attacks_patch_in_the_worker_changes_what_checks_see(judge_text: Judge, patches: dict[str, str]) -> None:
     plain, *patched = judge_text.many("exercise_03", [starter(), *patches.values()])

@@ -7,6 +7,7 @@ import pytest
 
 from grader.processes.worker_source import CAN_FORK
 from tests.support.paths import ROOT
+from tests.support.sampling import others_slow
 
 pytestmark = pytest.mark.skipif(not CAN_FORK, reason="the kit hides a process's memory only on Linux")
 
@@ -28,7 +29,7 @@ print(ctypes.CDLL(None).prctl(3, 0, 0, 0, 0))
 """
 
 
-@pytest.mark.parametrize("begin", BEGINNINGS.values(), ids=BEGINNINGS.keys())
+@pytest.mark.parametrize("begin", others_slow(BEGINNINGS.values()), ids=BEGINNINGS.keys())
 def test_its_memory_is_closed_to_other_processes(begin: str) -> None:
     script = IS_HIDDEN.format(begin)
     done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True)

@@ -79,6 +79,7 @@ def run_there(request: pytest.FixtureRequest, tmp_path: Path) -> Installation:
     return run
 
 
+@pytest.mark.slow
 def test_a_grading_is_the_one_of_a_virtual_environment(run_there: Installation, tmp_path: Path) -> None:
     printing = tmp_path / "attention.py"
     printing.write_text(in_forward("print(x)", reference()), encoding="utf-8")

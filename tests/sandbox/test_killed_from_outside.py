@@ -19,6 +19,7 @@ from grader.spec.loading import load_exercise
 from grader.verdict.verdict import Result, Verdict
 from tests.support.judging import Judge
 from tests.support.paths import ROOT
+from tests.support.sampling import others_slow
 
 EXERCISE = "exercise_03"
 SLOW_TO_LOAD = "import time\ntime.sleep(1.5)\n"
@@ -103,7 +104,7 @@ def _nursery_is_there(judge_text: Judge) -> None:
     judge_text(EXERCISE, "import torch\n")
 
 
-@pytest.mark.parametrize("slow", [SLOW_TO_LOAD, SLOW_TO_CALL], ids=["loading", "calling"])
+@pytest.mark.parametrize("slow", others_slow([SLOW_TO_LOAD, SLOW_TO_CALL]), ids=["loading", "calling"])
 def test_what_was_killed_from_outside_is_judged_once_more(judge_text: Judge, slow: str) -> None:
     killer = Killer(most=1)
     killer.start()

@@ -58,6 +58,7 @@ def test_out_of_memory_while_loading_says_the_same(judge_text):
     )
 
 
+@pytest.mark.slow
 def test_a_check_that_takes_too_long_is_told_both_times_and_its_line_and_is_not_tried_a_third_time(judge_text):
     verdict = judge_text("exercise_03", in_forward(LOOP, reference()), limits=TIGHT)
     texts = seen(verdict, Status.TIMED_OUT)

@@ -55,8 +55,9 @@ def of_parts(things: Sequence[T], numbers: tuple[int, ...]) -> list[T]:
 
 
 def others_slow(values: Iterable[object]) -> list[object]:
-    """Return all items as parameters; all except the first are slow."""
-    return [pytest.param(each, marks=[pytest.mark.slow] * (number > 0)) for number, each in enumerate(values)]
+    """Return all items as parameters, a tuple as a row of several; all except the first are slow."""
+    rows = [each if isinstance(each, tuple) else (each,) for each in values]
+    return [pytest.param(*row, marks=[pytest.mark.slow] * (number > 0)) for number, row in enumerate(rows)]
 
 
 def seed_for(seeds: tuple[int, ...], exercise_id: str) -> int:

@@ -53,6 +53,7 @@ def test_every_hostile_test_earns_nothing(traps: Traps, names: list[str]) -> Non
     require_nothing(traps, names)
 
 
+@pytest.mark.slow
 def test_a_good_test_counts_beside_hostile_ones(traps: Traps) -> None:
     text = hostile_trap(["a_subject_that_sleeps", "leaving", "leaving_by_pytest"]) + GOOD
     result = TrapJudge(traps.course, traps.source)(

@@ -79,6 +79,7 @@ def test_each_test_is_reported_once_with_its_output(lanes):
     assert "DeprecationWarning: is reported" in output
 
 
+@pytest.mark.slow
 def test_one_after_the_other_gives_the_same(lanes):
     in_lanes, in_a_row = (lanes("--lanes", lane, "-q", "-rA", first=FIRST, second=SECOND) for lane in "21")
     lines = [sorted(re.findall(r"^(?:PASSED|FAILED|SKIPPED).*", each, re.MULTILINE)) for each in (in_lanes, in_a_row)]
@@ -113,6 +114,7 @@ def test_a_lane_that_dies_is_an_error_and_no_silence(lanes):
     assert re.search(r"ERROR: a lane of tests died at .*first.py::test_ends_all", output)
 
 
+@pytest.mark.slow
 def test_shares_hold_each_test_once_and_what_shares_a_fixture_or_a_subject_in_one(lanes):
     text = "import pytest\n\n@pytest.mark.parametrize('host', 'abcdef')\ndef test_one(host):\n    pass\n\n"
     text += "@pytest.mark.parametrize('host', 'abcdef')\ndef test_two(host):\n    pass\n"

@@ -1,6 +1,7 @@
 """A room imports only rooms above it, no modules import each other in a circle, and the sandbox imports only itself."""
 
 import ast
+import functools
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -62,6 +63,11 @@ LATE = {
 
 Imports = dict[str, set[tuple[str, int]]]
 """The modules that each module imports, each with the line of the import."""
+
+
+@functools.cache
+def tree_of(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
 
 
 def modules_of(package: Path) -> dict[str, Path]:
@@ -158,7 +164,7 @@ def test_no_modules_import_each_other_in_a_circle() -> None:
 
 @EVERY_MODULE
 def test_the_kit_is_imported_at_module_level_but_where_a_reason_is_given(module: str) -> None:
-    tree = ast.parse(MODULES[module].read_text(encoding="utf-8"))
+    tree = tree_of(MODULES[module])
     at_the_top = {node.lineno for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)}
     inside = {imported for imported, line in IMPORTS[module] if line not in at_the_top}
     assert bool(inside) == (module in LATE), inside
@@ -188,7 +194,7 @@ def test_a_planted_circle_is_found(tmp_path: Path, planted: str) -> None:
 
 def imported_packages(path: Path) -> set[str]:
     """The packages that a module imports when it is imported or run."""
-    trees = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+    trees = list(ast.walk(tree_of(path)))
     names = {alias.name for node in trees if isinstance(node, ast.Import) for alias in node.names}
     names |= {str(node.module) for node in trees if isinstance(node, ast.ImportFrom)}
     return {name.partition(".")[0] for name in names}
@@ -202,7 +208,7 @@ def test_only_the_command_line_prints_and_only_the_worker_executes(module: str) 
     path = MODULES[module]
     called = {
         node.func.id
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        for node in ast.walk(tree_of(path))
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
     }
     assert "print" not in called

@@ -319,6 +319,7 @@ def _setting(*given, **named):
 """What is put below a right submission: it computes what it should, and its first call changes what is torch's."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("some", in_parts(SETS))
 @pytest.mark.parametrize(("exercise_id", "called"), [(EXAMPLE, "CausalSelfAttention.forward"), *LOSSES])
 def test_a_first_call_that_changes_what_is_torchs_own_costs_the_points_for_breaking_nothing_and_no_other(

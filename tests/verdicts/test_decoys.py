@@ -31,6 +31,7 @@ def test_leaving_the_starter_alone_earns_everything_and_is_explained(judge_text,
     assert " ".join(exercise.decoy.split()) in " ".join(render_terminal(verdict, exercise).split())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("exercise_id", "parts"), sampled_in_parts(DECOYS))
 def test_a_change_that_breaks_a_right_starter_is_told_what_it_broke_and_not_that_nothing_was_wrong(
     judge_text, course, exercise_id, parts
@@ -46,6 +47,7 @@ def test_a_change_that_breaks_a_right_starter_is_told_what_it_broke_and_not_that
             assert check_name(check, check_names(exercise)) in shown, fix.name
 
 
+@pytest.mark.slow
 def test_points_and_the_explanation_come_with_the_claim_that_nothing_is_wrong(own_course, run_cli):
     decoy = load_exercise(own_course.description(DECOYS[0]))
     explanation = " ".join(decoy.decoy.split())[:40]

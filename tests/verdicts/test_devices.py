@@ -51,6 +51,7 @@ STAYS = {
 """The same with a tensor that stays behind."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("right", in_parts(RIGHT))
 def test_a_module_that_takes_everything_along_passes(judge_text: Judge, right: dict[str, str]) -> None:
     texts = {name: reference().replace(MASKING, masking) for name, masking in right.items()}

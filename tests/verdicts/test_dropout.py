@@ -165,6 +165,7 @@ RIGHT = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("exercise_id", sampled(PLACES))
 def test_dropout_written_in_another_way_gets_everything(judge_text: Judge, exercise_id: str) -> None:
     texts = {name: dropping(PLACES[exercise_id], exercise_id, right) for name, right in RIGHT.items()}

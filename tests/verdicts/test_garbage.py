@@ -166,6 +166,7 @@ def those_called() -> dict[str, str]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("exercise_id", others_slow(sorted(those_called(), key=lambda each: each != EXAMPLE)))
 def test_what_returns_another_form_is_wrong_and_no_fault_of_a_check(judge_text: Judge, exercise_id: str) -> None:
     source, called = judge_text.variant(exercise_id, frozenset()), those_called()[exercise_id]
@@ -175,6 +176,7 @@ def test_what_returns_another_form_is_wrong_and_no_fault_of_a_check(judge_text: 
     assert told == dict.fromkeys(OTHER_FORMS, Result.NOT_FIXED)
 
 
+@pytest.mark.slow
 def test_right_parts_of_a_module_that_returns_zeros_earn_nothing(judge_text: Judge) -> None:
     source = judge_text.variant("exercise_07", frozenset()) + RETURNS_ZEROS
     assert [judge_text("exercise_07", source, seed).score for seed in SEEDS] == [0.0, 0.0]

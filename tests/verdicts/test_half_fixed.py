@@ -20,6 +20,7 @@ QUICKEST = "exercise_26"
 """The exercise whose half-fixed submissions take the least time."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("exercise_id", others_slow(sorted(EXERCISES, key=lambda each: each != QUICKEST)))
 def test_nothing_false_is_said_of_a_half_fixed_defect(judge_text: Judge, exercise_id: str) -> None:
     found = measured(judge_text, exercise_id, with_others=False)

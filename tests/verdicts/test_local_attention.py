@@ -5,6 +5,7 @@ import pytest
 from grader.report.findings import sentence
 from tests.support.judging import Judge
 from tests.support.paths import ROOT
+from tests.support.sampling import others_slow
 
 EXERCISE = "exercise_22"
 SEEN = "return (column <= row) & (row - column < window)"
@@ -22,12 +23,14 @@ def test_a_window_in_which_the_first_tokens_do_not_reach_the_last_output_passes(
 
 @pytest.mark.parametrize(
     "seen",
-    [
-        "return (column - row).abs() < window",
-        "return (column <= row + 1) & (row - column < window)",
-        "return (row - column) % words < window",
-    ],
-    ids=["both sides", "one ahead", "around the end"],
+    others_slow(
+        [
+            "return (column <= row + 1) & (row - column < window)",
+            "return (column - row).abs() < window",
+            "return (row - column) % words < window",
+        ]
+    ),
+    ids=["one ahead", "both sides", "around the end"],
 )
 def test_a_window_that_sees_ahead_fails(judge_text: Judge, seen: str) -> None:
     check = check_of(judge_text, REFERENCE.replace(SEEN, seen))

@@ -67,6 +67,7 @@ WRONGLY_MENDED = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("exercise_id", "right", "wrong", "left", "mended"), WRONGLY_MENDED)
 def test_one_defect_is_known_beside_another_that_is_mended_wrongly(
     judge_text: Judge, exercise_id: str, right: str, wrong: str, left: str, mended: str
@@ -162,6 +163,7 @@ def test_a_module_that_computes_nothing_earns_nothing_and_has_no_defect_that_it_
         assert {each.status for each in verdict.defects} == {DefectStatus.UNKNOWN}, what
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("exercise_id", others_slow(["exercise_03", "exercise_07"]))
 def test_random_numbers_drawn_in_a_constructor_change_no_status(judge_text: Judge, exercise_id: str) -> None:
     exercise = load_exercise(judge_text.course.description(exercise_id))
@@ -246,6 +248,7 @@ def test_what_is_mended_on_one_path_alone_is_not_fixed_and_costs_nothing_else(
         assert verdict.regressions == [], what
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("exercise_id", others_slow(["exercise_19", "exercise_23"]))
 @pytest.mark.parametrize("mode", ["self.training", "not self.training"])
 def test_what_is_wrong_throughout_one_mode_has_no_more_mended_than_the_other_mode_shows(

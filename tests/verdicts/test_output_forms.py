@@ -77,6 +77,7 @@ def form(request, tmp_path):
     judge.close()
 
 
+@pytest.mark.slow
 def test_right_outputs_pass_in_every_order_and_wrong_values_fail(form):
     judge, reference, other = form
     starter = reference.replace("dim=-1", "dim=-2")

@@ -32,6 +32,7 @@ def test_a_right_fix_that_trains_while_it_is_loaded_gets_everything(judge_text: 
     assert judge_text.refused("exercise_03", texts) == {}
 
 
+@pytest.mark.slow
 def test_a_right_fix_that_compiles_or_sets_the_compiler_gets_everything(judge_text: Judge) -> None:
     texts = {decorator: reference().replace(FORWARD, decorator + FORWARD) for decorator in COMPILING}
     settings = "import torch._dynamo\ntorch._dynamo.config.suppress_errors = True\ntorch._dynamo.reset()\n"
@@ -78,6 +79,7 @@ SWITCHES = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("switches", in_parts({switch: switch for switch in SWITCHES}, 10))
 def test_a_right_fix_that_turns_a_switch_of_torch_gets_everything(judge_text: Judge, switches: dict[str, str]) -> None:
     texts = {switch: f"import torch\n{switch}\n{reference()}" for switch in switches}

@@ -73,6 +73,7 @@ def test_a_failure_carries_its_explanation_and_its_sentence_does_not(expected):
     assert finding.explanation.numbers == [pytest.approx(3)]
 
 
+@pytest.mark.slow
 def test_a_mask_that_is_ignored_is_told_by_what_comes_out_and_another_fault_under_a_mask_is_not(course):
     whole = course.reference("exercise_02").read_text(encoding="utf-8")
     start = "    def forward(self, x, mask=None):\n"

@@ -21,6 +21,7 @@ from grader.spec.paths import Course
 from grader.submission import submission_from_text
 from tests.support.judging import Judge
 from tests.support.paths import ROOT
+from tests.support.sampling import others_slow
 
 REFERENCE = "solutions/exercise_05/attention.py"
 ORDINARY = '''
@@ -118,12 +119,14 @@ def test_what_pytest_calls_a_failure_is_one_and_is_told_in_its_own_words(own_cou
 
 @pytest.mark.parametrize(
     ("body", "said"),
-    [
-        ('    pytest.skip("not today")', "test_it skips: not today"),
-        ('    pytest.importorskip("no_such_package")', "test_it skips: could not import"),
-        ('    pytest.exit("enough")', "test_it ends pytest: enough"),
-        ("    pytest.xfail('some day')", "test_it skips: some day"),
-    ],
+    others_slow(
+        [
+            ('    pytest.skip("not today")', "test_it skips: not today"),
+            ('    pytest.importorskip("no_such_package")', "test_it skips: could not import"),
+            ('    pytest.exit("enough")', "test_it ends pytest: enough"),
+            ("    pytest.xfail('some day')", "test_it skips: some day"),
+        ]
+    ),
 )
 def test_a_check_that_does_not_look_is_the_kits_fault(course_with, body: str, said: str) -> None:
     judge = course_with(f"import pytest\n\n\ndef test_it(subject):\n{body}\n")
@@ -137,6 +140,7 @@ def test_a_skip_that_only_defective_modules_meet_is_not_theirs_either(course_wit
         judge("exercise_05", source_of("exercises"))
 
 
+@pytest.mark.slow
 def test_a_mark_that_skips_is_no_better(course_with) -> None:
     judge = course_with("import pytest\n\n\n@pytest.mark.skip(reason='later')\ndef test_it(subject):\n    assert 0\n")
     with pytest.raises(BrokenExerciseError, match="test_it skips: later"):

@@ -71,6 +71,7 @@ def judge(tmp_path_factory):
     judge.close()
 
 
+@pytest.mark.slow
 def test_the_same_initialisation_passes_at_every_seed(judge):
     rescaled = REFERENCE.replace(
         "nn.init.normal_(self.inner.weight, std=0.02)", "self.inner.weight.data.normal_().mul_(0.02)"

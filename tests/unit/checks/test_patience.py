@@ -2,12 +2,15 @@
 
 import re
 
+import pytest
+
 from grader.verdict.verdict import Result
 from tests.support.judging import Judge
 
 EXERCISE = "exercise_06"
 
 
+@pytest.mark.slow
 def test_a_reference_that_takes_longer_than_a_submission_may_is_not_called_broken(own_course) -> None:
     description = own_course.description(EXERCISE)
     text = description.read_text(encoding="utf-8")

@@ -129,6 +129,7 @@ def test_an_edited_twin_that_can_be_read_is_graded_in_place_of_one_that_cannot(o
     assert choose_file(own_course, EXERCISE) == choice(notebook, remark)
 
 
+@pytest.mark.slow
 def test_the_command_line_says_first_which_twin_it_is_about(own_course, editable_files, run_cli):
     module, notebook = editable_files
     mend_notebook(notebook)
