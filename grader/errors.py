@@ -38,3 +38,9 @@ class LostNurseryError(KitError):
 
 class WorkerKilledError(KitError):
     """Something outside the kit killed a worker, so nothing is known about its submission."""
+
+
+def error_named(name: str, message: str) -> KitError:
+    """Return the error that another process raised, from the name of its class here and its message."""
+    kind = globals().get(name, KitError)
+    return SpecError(message.split("\n")) if kind is SpecError else kind(message)

@@ -83,11 +83,16 @@ def value_lines(rows: Sequence[tuple[str, int, str, str, str]], parameters: Sequ
     return [*lines, *plain_lines(f"parameters: {', '.join(parameters)}", style="dim")] if parameters else lines
 
 
-def form_lines(example: Example) -> list[Line]:
-    """Return the forms of claims, with names of the student's file in the examples."""
+def forms_with(example: Example) -> list[tuple[str, str]]:
+    """Return the forms of claims, each with its meaning, with the names of an example."""
     names = {name: getattr(example, name) for name in example.__struct_fields__}
     forms = [each for each in FORMS if example.parameter or "{parameter}" not in each[0]]
-    pairs = [(form.format(**names), meaning.format(**names)) for form, meaning in forms]
+    return [(form.format(**names), meaning.format(**names)) for form, meaning in forms]
+
+
+def form_lines(example: Example) -> list[Line]:
+    """Return the forms of claims, with names of the student's file in the examples."""
+    pairs = forms_with(example)
     widest = max(len(form) for form, _ in pairs) + 2
     return [
         Text(),

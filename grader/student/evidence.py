@@ -236,6 +236,12 @@ def moved_line(line: int, before: str, after: str) -> int:
     return line
 
 
+def moved_claim(claim: ValueClaim, before: str, after: str) -> ValueClaim:
+    """Return a claim with the line to which its line has moved."""
+    is_about_line = bool(claim.line and before and after)
+    return structs.replace(claim, line=moved_line(claim.line, before, after)) if is_about_line else claim
+
+
 def source_of(submission: Submission) -> str:
     """Return the source of a submission; empty if it consists of several cells."""
     return submission.chunks[0].text if len(submission.chunks) == 1 else ""

@@ -35,11 +35,10 @@ from grader.student.claims import withhold
 from grader.student.evidence import (
     ListedValue,
     StoredCall,
-    ValueClaim,
     answer_claims,
     find_call,
     load_call,
-    moved_line,
+    moved_claim,
     parse_claim,
     source_of,
     store_call,
@@ -181,7 +180,7 @@ class _Hunt:
         parameters = [each.name for each in values if each.is_parameter()]
         made = [each for each in values if not each.is_parameter()]
         self._show(*value_lines([structs.astuple(each) for each in made], parameters, self._note_on(call)))
-        self._show(*form_lines(_example(self._exercise, made, parameters)))
+        self._show(*form_lines(example_of(self._exercise, made, parameters)))
         found = 0
         text = self._talk.ask("claim> ")
         while text:
@@ -295,7 +294,7 @@ class _Hunt:
             return
         self._show(*plain_lines("What you called wrong, in your file as it is now:"))
         after = source_of(self._submission)
-        claims = [_moved(parse_claim(text), call.source, after) for text in self._record.evidence]
+        claims = [moved_claim(parse_claim(text), call.source, after) for text in self._record.evidence]
         answers = answer_claims(self._judge, self._exercise.id, self._submission, call, claims)
         contradicted = set(self._record.contradicted)
         for (text, before), answer in zip(self._record.evidence.items(), answers, strict=True):
@@ -340,12 +339,6 @@ def _with_first(answers: dict[str, bool], question: str, is_right: bool) -> dict
     return {**answers, question: answers.get(question, is_right)}
 
 
-def _moved(claim: ValueClaim, before: str, after: str) -> ValueClaim:
-    """Return a claim with the line to which its line has moved."""
-    is_about_line = bool(claim.line and before and after)
-    return structs.replace(claim, line=moved_line(claim.line, before, after)) if is_about_line else claim
-
-
 def _known_defects(course: Course, exercise: Exercise) -> list[Defect]:
     """Return the defects of other exercises that this student has fixed, those of the same theme first."""
     known: list[tuple[bool, Defect]] = []
@@ -357,7 +350,7 @@ def _known_defects(course: Course, exercise: Exercise) -> list[Defect]:
     return [defect for _, defect in sorted(known, key=lambda each: each[0])]
 
 
-def _example(exercise: Exercise, values: Sequence[ListedValue], parameters: Sequence[str]) -> Example:
+def example_of(exercise: Exercise, values: Sequence[ListedValue], parameters: Sequence[str]) -> Example:
     """Return names for the examples: the first tensors that the file makes in the call, whatever they are."""
     inputs = [name for name, spec in exercise.interface.inputs.items() if shape_of(spec)]
     tensors = [each for each in values if each.is_tensor()] or [*values]

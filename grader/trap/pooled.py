@@ -3,8 +3,7 @@
 import msgspec
 from msgspec import Struct
 
-from grader import errors
-from grader.errors import KitError
+from grader.errors import error_named
 from grader.processes.examiner_process import Request, Service
 from grader.processes.pool import ExaminerPool, PoolClient
 from grader.spec.paths import Course
@@ -71,8 +70,6 @@ class PooledTrapJudge:
         )
         answer = msgspec.msgpack.decode(self._client.ask(request), type=TrapAnswer)
         if answer.error:
-            kind = getattr(errors, answer.error, KitError)
-            is_spec = kind is errors.SpecError
-            raise errors.SpecError(answer.error_message.split("\n")) if is_spec else kind(answer.error_message)
+            raise error_named(answer.error, answer.error_message)
         assert answer.result is not None
         return answer.result

@@ -3,8 +3,7 @@
 import msgspec
 from msgspec import Struct
 
-from grader import errors
-from grader.errors import KitError
+from grader.errors import error_named
 from grader.processes.examiner_process import Request, Service
 from grader.processes.pool import ExaminerPool, PoolClient
 from grader.spec.loading import load_exercise
@@ -74,12 +73,5 @@ class PooledJudge:
     def _ask(self, request: Request) -> Answer:
         answer = msgspec.msgpack.decode(self._client.ask(request), type=Answer)
         if answer.error:
-            raise _error_from(answer)
+            raise error_named(answer.error, answer.error_message)
         return answer
-
-
-def _error_from(answer: Answer) -> KitError:
-    """Return the error that was raised in the process."""
-    kind = getattr(errors, answer.error, KitError)
-    message = answer.error_message
-    return errors.SpecError(message.split("\n")) if kind is errors.SpecError else kind(message)

@@ -26,10 +26,22 @@ def write_traps(
     return _task(Form.TRAP, exercises, attempts, scheme, course)
 
 
+@task
+def predict_behaviour(exercises: list[str] | None = None, course: str | None = None) -> Task:
+    """Answer questions on what defective attention code does, and on what it should do."""
+    return _task(Form.PREDICT, exercises, 1, "points", course)
+
+
+@task
+def locate_defects(exercises: list[str] | None = None, attempts: int = 1, course: str | None = None) -> Task:
+    """Make claims about values of defective attention code that right code contradicts."""
+    return _task(Form.LOCATE, exercises, attempts, "points", course)
+
+
 def _task(form: Form, exercises: list[str] | None, attempts: int, scheme: str, course: str | None) -> Task:
     samples = [
-        Sample(id=hunt.id, input=question(hunt, form), metadata={"canary": hunt.canary})
-        for hunt in hunts_of(exercises or (), course)
+        Sample(id=hunt.id, input=question(hunt, form, course), metadata={"canary": hunt.canary})
+        for hunt in hunts_of(exercises or (), course, form)
     ]
     return Task(
         dataset=MemoryDataset(samples, name=f"grader-{form}"),

@@ -55,7 +55,7 @@ class HuntEnvironment(Environment[HuntAction, HuntObservation, HuntState]):
         self._attempts = attempts
         self._scheme = scheme
         self._course = course
-        self._hunts = hunts_of(course=course)
+        self._hunts = hunts_of(course=course, form=form)
         self._hunt = self._hunts[0]
         self._state = HuntState(form=form)
         self._left = 0
@@ -69,7 +69,7 @@ class HuntEnvironment(Environment[HuntAction, HuntObservation, HuntState]):
         self._state = HuntState(
             episode_id=episode_id or str(uuid.uuid4()), exercise=self._hunt.id, form=self._state.form
         )
-        return self._observation(question(self._hunt, self._state.form), reward=None, done=False)
+        return self._observation(question(self._hunt, self._state.form, self._course), reward=None, done=False)
 
     def step(self, action: HuntAction, timeout_s: float | None = None, **_: Any) -> HuntObservation:
         """Judge an answer."""

@@ -13,9 +13,11 @@ from grader.api import agrade, grade_trap
 from grader.checks.outcome import Status
 from grader.errors import KitError, UsageError
 from grader.evaluation.answers import extract_code, extract_tests
-from grader.evaluation.catalogue import Hunt, exercises
+from grader.evaluation.catalogue import Hunt, exercises, open_course
+from grader.evaluation.guided.tasks import assess_claims, assess_predictions, locate_task, predict_task
 from grader.evaluation.rewards import Scheme, reward, trap_reward
 from grader.report.json import to_dict
+from grader.spec.loading import load_exercise
 from grader.trap.result import Caught, Standing, TrapResult
 from grader.verdict.attribution import DefectStatus
 from grader.verdict.verdict import Result, Verdict
@@ -41,6 +43,8 @@ class Form(StrEnum):
 
     FIX = "fix"
     TRAP = "trap"
+    PREDICT = "predict"
+    LOCATE = "locate"
 
 
 class Assessment(Struct, frozen=True, kw_only=True):
@@ -51,24 +55,38 @@ class Assessment(Struct, frozen=True, kw_only=True):
     feedback: str
     """What a model may read before it answers again: findings, but no name of a defect."""
     code: str
-    """The Python code that was found in the answer."""
+    """The code that was found in the answer; for predictions and claims, the answer."""
     record: dict[str, Any]
-    """The verdict or the result of the trap as plain data. It names defects, so do not show it to a model."""
+    """The verdict, the result of the trap or the findings as plain data. It gives answers away: show it to no model."""
 
 
-def hunts_of(exercise_ids: Iterable[str] = (), course: str | Path | None = None) -> list[Hunt]:
-    """Return the hunts of these ids, by default all; raise `UsageError` for an unknown id."""
+def hunts_of(exercise_ids: Iterable[str] = (), course: str | Path | None = None, form: Form = Form.FIX) -> list[Hunt]:
+    """Return the hunts of these ids, by default all that have this form; raise `UsageError` for an unknown id.
+
+    There is nothing to locate in a starter without defects.
+    """
     hunts = {hunt.id: hunt for hunt in exercises(course=course)}
     chosen = list(exercise_ids) or list(hunts)
     for each in chosen:
         if each not in hunts:
             raise UsageError(f"there is no {each} here; use one of {', '.join(hunts)}")
+    if form is Form.LOCATE:
+        found = open_course(course)
+        chosen = [each for each in chosen if load_exercise(found.description(each)).defects]
     return [hunts[each] for each in chosen]
 
 
-def question(hunt: Hunt, form: Form) -> str:
+def question(hunt: Hunt, form: Form, course: str | Path | None = None) -> str:
     """Return the question for a model: story, interface, file and task."""
-    task = FIX_TASK if form is Form.FIX else TRAP_TASK.format(entry=hunt.entry)
+    match form:
+        case Form.FIX:
+            task = FIX_TASK
+        case Form.TRAP:
+            task = TRAP_TASK.format(entry=hunt.entry)
+        case Form.PREDICT:
+            task = predict_task(open_course(course), hunt.id)
+        case Form.LOCATE:
+            task = locate_task(open_course(course), hunt.id)
     return f"{hunt.prompt}\n`{hunt.file_name}`:\n\n```python\n{hunt.starter.rstrip()}\n```\n\n{task}\n"
 
 
@@ -81,15 +99,27 @@ async def assess(
     course: str | Path | None = None,
     seed: int | None = None,
 ) -> Assessment:
-    """Assess a model's answer. An error of the kit is an assessment without a value and never a value of 0."""
-    code = extract_code(answer, hunt.id, course=course) if form is Form.FIX else extract_tests(answer)
+    """Assess a model's answer. An error of the kit is an assessment without a value and never a value of 0.
+
+    The scheme applies to fixes and traps.
+    """
+    code = answer
     try:
         if form is Form.FIX:
-            verdict = await agrade(hunt.id, code, course=course, seed=seed)
-            return _of_fix(verdict, code, scheme)
-        return await asyncio.to_thread(_assess_trap, hunt, code, scheme, course, seed)
+            code = extract_code(answer, hunt.id, course=course)
+            return _of_fix(await agrade(hunt.id, code, course=course, seed=seed), code, scheme)
+        if form is Form.TRAP:
+            code = extract_tests(answer)
+            return await asyncio.to_thread(_assess_trap, hunt, code, scheme, course, seed)
+        return await asyncio.to_thread(_assess_guided, hunt, form, answer, course)
     except KitError as error:
         return Assessment(value=None, feedback="The kit could not judge this answer.", code=code, record=_error(error))
+
+
+def _assess_guided(hunt: Hunt, form: Form, answer: str, course: str | Path | None) -> Assessment:
+    judge = assess_predictions if form is Form.PREDICT else assess_claims
+    value, feedback, found = judge(open_course(course), hunt.id, answer)
+    return Assessment(value=value, feedback=feedback, code=answer, record=msgspec.to_builtins(found))
 
 
 def _assess_trap(hunt: Hunt, code: str, scheme: Scheme, course: str | Path | None, seed: int | None) -> Assessment:

@@ -43,11 +43,12 @@ class HuntTask(vf.Task[vf.TaskData, vf.State, HuntTaskConfig]):
         return value
 
     async def validate(self, runtime: vf.Runtime) -> bool | None:  # noqa: ARG002 - the kit brings its own sandbox
-        """Return True if the reference, or the model trap, gets the full reward; None if the course has none."""
+        """Return True if the reference, or the model trap, gets the full reward; None if there is no such answer."""
         course = open_course(self.config.course)
-        is_fix = self.config.form is Form.FIX
-        path = course.reference(str(self.data.id)) if is_fix else course.model_trap(str(self.data.id))
-        if not path.is_file():
+        answers = {Form.FIX: course.reference, Form.TRAP: course.model_trap}
+        answer = answers.get(self.config.form)
+        path = answer(str(self.data.id)) if answer else None
+        if path is None or not path.is_file():
             return None
         found = await self.assess(f"```python\n{path.read_text(encoding='utf-8')}\n```")
         return found.value == 1
@@ -66,8 +67,8 @@ class HuntTaskset(vf.Taskset[HuntTask, HuntsConfig]):
 
     def load(self) -> Iterator[HuntTask]:
         task = self.config.task
-        for hunt in hunts_of(self.config.exercises, task.course):
-            prompt = question(hunt, task.form)
+        for hunt in hunts_of(self.config.exercises, task.course, task.form):
+            prompt = question(hunt, task.form, task.course)
             yield HuntTask(vf.TaskData(id=hunt.id, name=hunt.id, description=hunt.title, prompt=prompt), task)
 
 

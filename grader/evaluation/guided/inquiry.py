@@ -1,0 +1,82 @@
+"""Ask a process of the kit about a starter: the questions and values of a guided hunt, and answers to claims.
+
+The questions and claims are those of `python -m grader guide`. The kit answers them by running code.
+"""
+
+import msgspec
+from msgspec import Struct
+
+from grader.errors import error_named
+from grader.processes.examiner_process import Request, Service
+from grader.processes.pool import ExaminerPool, PoolClient
+from grader.spec.paths import Course
+from grader.student.cards import Question
+from grader.student.evidence import ListedValue
+
+SERVICE = "grader.evaluation.guided.service"
+
+MOST_SECONDS = 120.0
+"""The most seconds for one inquiry, on a busy machine."""
+
+SEED = 0
+"""The seed of a starter's verdict: all models get the same questions and the same call."""
+
+
+class Inquiry(Struct, frozen=True, kw_only=True):
+    """A request: the claims to answer about an exercise's starter. Without claims, only the questions and values."""
+
+    exercise: str
+    claims: list[str] = []
+
+
+class AnsweredClaim(Struct, frozen=True, kw_only=True):
+    """A claim about a value of the starter, and its answer; `is_true` is None if it has none."""
+
+    text: str
+    is_true: bool | None
+    evidence: str
+    is_contradicted: bool = False
+    """Whether the claim is true of the starter and false of the reference, in the same call."""
+
+
+class Findings(Struct, frozen=True, kw_only=True):
+    """What the kit found out about a starter."""
+
+    questions: list[Question] = []
+    values: list[ListedValue] = []
+    """The values that the starter makes in the call about which claims are answered, and its parameters."""
+    forms: list[tuple[str, str]] = []
+    """The forms of claims, each with its meaning; none if the starter makes no value."""
+    claims: list[AnsweredClaim] = []
+    error: str = ""
+    """The name of an error's class in `grader.errors`; empty if there was none."""
+    error_message: str = ""
+
+
+_pool = ExaminerPool(1)
+
+
+def inquire(course: Course, exercise_id: str, claims: list[str] | None = None) -> Findings:
+    """Return the questions and values of a guided hunt, and the answers to claims.
+
+    Raise `SpecError` for a wrong description, `BrokenExerciseError` if the reference fails its own checks, and other
+    `KitError`s if the kit cannot answer.
+    """
+    inquiry = Inquiry(exercise=exercise_id, claims=claims or [])
+    request = Request(
+        body=msgspec.msgpack.encode(inquiry),
+        name=exercise_id,
+        seconds=MOST_SECONDS,
+        topic=exercise_id,
+        stamps=course.stamps(exercise_id),
+    )
+    client = PoolClient(_pool, Service(module=SERVICE, arguments=(str(course.root),)))
+    found = msgspec.msgpack.decode(client.ask(request), type=Findings)
+    if found.error:
+        raise error_named(found.error, found.error_message)
+    return found
+
+
+def close() -> None:
+    """End the process that answers. The next inquiry starts another."""
+    _pool.close()

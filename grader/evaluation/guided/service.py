@@ -1,0 +1,99 @@
+"""The program of a process that answers inquiries: `python -m grader.evaluation.guided.service ROOT` reads requests."""
+
+import os
+import sys
+from pathlib import Path
+from typing import NoReturn
+
+import msgspec
+
+from grader.errors import KitError, LostNurseryError, UsageError
+from grader.evaluation.catalogue import hunt_of
+from grader.evaluation.guided.inquiry import SEED, AnsweredClaim, Findings, Inquiry
+from grader.processes.examiner_process import Requests
+from grader.report.guide import forms_with
+from grader.spec.loading import load_exercise
+from grader.spec.paths import Course
+from grader.student.cards import predictions
+from grader.student.evidence import StoredCall, ValueClaim, answer_claims, find_call, moved_claim, parse_claim
+from grader.student.guide import example_of
+from grader.submission.submission import submission_from_text
+from grader.verdict.judge import Judge, open_judge
+
+
+def find_out(course: Course, judge: Judge, inquiry: Inquiry) -> Findings:
+    """Return the questions and values of a starter, or the answers to claims about it."""
+    hunt, exercise = hunt_of(course, inquiry.exercise), load_exercise(course.description(inquiry.exercise))
+    starter = submission_from_text(hunt.starter, hunt.file_name)
+    verdict = judge(hunt.id, starter, hunt.file_name, SEED)
+    call, values = find_call(judge, exercise, starter, verdict)
+    if inquiry.claims:
+        reference = course.reference(hunt.id).read_text(encoding="utf-8")
+        return Findings(claims=_answered(judge, hunt.id, call, hunt.starter, reference, inquiry.claims))
+    parameters = [each.name for each in values if each.is_parameter()]
+    made = [each for each in values if not each.is_parameter()]
+    return Findings(
+        questions=[each.question for each in predictions(exercise, verdict)],
+        values=values,
+        forms=forms_with(example_of(exercise, made, parameters)) if made else [],
+    )
+
+
+def _answered(
+    judge: Judge, exercise_id: str, call: StoredCall, starter: str, reference: str, texts: list[str]
+) -> list[AnsweredClaim]:
+    """Return the answers to claims about the starter, compared with the answers about the reference."""
+    parsed: list[ValueClaim | str] = [_parsed(text) for text in texts]
+    claims = [each for each in parsed if isinstance(each, ValueClaim)]
+    ours = iter(answer_claims(judge, exercise_id, submission_from_text(starter), call, claims))
+    moved = [moved_claim(each, starter, reference) for each in claims]
+    theirs = iter(answer_claims(judge, exercise_id, submission_from_text(reference), call, moved))
+    answers = []
+    for text, claim in zip(texts, parsed, strict=True):
+        if isinstance(claim, str):
+            answers.append(AnsweredClaim(text=text, is_true=None, evidence=claim))
+            continue
+        own, right = next(ours), next(theirs)
+        is_contradicted = own.is_true is True and right.is_true is False
+        answers.append(
+            AnsweredClaim(text=text, is_true=own.is_true, evidence=own.evidence, is_contradicted=is_contradicted)
+        )
+    return answers
+
+
+def _parsed(text: str) -> ValueClaim | str:
+    """Return the claim in a line, or the reason why there is none."""
+    try:
+        return parse_claim(text)
+    except UsageError as error:
+        return str(error)
+
+
+def _serve(course: Course) -> None:
+    """Answer requests until stdin ends."""
+    requests = Requests()
+    with open_judge(course, strict=True, for_many=True) as judge:
+        for body in requests:
+            requests.answer(msgspec.msgpack.encode(_reply(course, judge, body)))
+
+
+def _reply(course: Course, judge: Judge, body: bytes) -> Findings:
+    try:
+        return find_out(course, judge, msgspec.msgpack.decode(body, type=Inquiry))
+    except LostNurseryError:
+        raise  # this process cannot judge any more; its owner starts another
+    except KitError as error:
+        return Findings(error=type(error).__name__, error_message=str(error))
+
+
+def _main() -> NoReturn:
+    try:
+        _serve(Course(root=Path(sys.argv[1])))
+    except (BrokenPipeError, LostNurseryError):
+        pass  # the owner is gone, or notices the end of the pipe
+    sys.stderr.flush()
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    _main()
