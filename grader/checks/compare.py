@@ -18,6 +18,7 @@ from grader.checks.outcome import CallingVariant, Explanation, FailureKind, Find
 from grader.checks.pictures import NEGLIGIBLE, Gradients, WrongElement
 from grader.sandbox.protocol import Other
 from grader.sandbox.text import as_index, excerpt
+from grader.spec.kinds import Part
 
 FEWEST_DIGITS = 3
 MOST_DIGITS = 17
@@ -134,7 +135,7 @@ class Failure(AssertionError):  # noqa: N818 - hidden checks raise it like an as
         )
 
 
-UNNAMED_AXES = {1: ("element",), 2: ("row", "column")}
+UNNAMED_AXES = {0: (), 1: ("element",), 2: ("row", "column")}
 """Words for the axes of vectors and matrices whose axes the interface does not name."""
 
 
@@ -149,19 +150,20 @@ class Compared(Struct, frozen=True, kw_only=True):
 
     Default: those of the interface's outputs, if `item` is an output.
     """
+    first_axis: str = ""
+    """The name of the first axis of a tensor whose other axes have no names."""
 
-    def part(self, index: int, names: Sequence[str] = ()) -> "Compared":
+    def part(self, index: int, parts: Sequence[Part] = ()) -> "Compared":
         """Return the comparison of one of several values, which is named, or numbered if it has no name."""
-        return structs.replace(
-            self,
-            item=names[index] if names else f"{self.item} {index}",
-            axes=self._named_axes()[index : index + 1],
-        )
+        part = parts[index] if parts else Part(name=f"{self.item} {index}")
+        axes = self._named_axes()[index : index + 1]
+        return structs.replace(self, item=part.name, axes=axes, first_axis=part.first_axis)
 
     def place(self, index: list[int]) -> str:
         """Return an index in words, such as "token 2, feature 0", or "row 2, column 0" if the axes have no names."""
-        names = self.axis_names(len(index)) or UNNAMED_AXES.get(len(index), ())
-        if not names:
+        first = (self.first_axis,) if self.first_axis else ()
+        names = self.axis_names(len(index)) or (*first, *UNNAMED_AXES.get(len(index) - len(first), ()))
+        if len(names) != len(index):
             return f"index {as_index(index)}"
         return ", ".join(f"{_singular(name)} {number}" for name, number in zip(names, index, strict=True))
 
@@ -299,7 +301,7 @@ def compare(
     expected: Any,
     what: Compared | str,
     tolerance: Tolerance = FLOAT32,
-    parts: Sequence[str] = (),
+    parts: Sequence[Part] = (),
 ) -> None:
     """Raise `Failure` unless `observed` has the form and values of `expected`; `parts` names several values."""
     compared = _compared(what)
@@ -336,7 +338,7 @@ def _is_close(observed: torch.Tensor, expected: torch.Tensor, tolerance: Toleran
     return torch.allclose(observed, expected, within.relative, within.absolute)
 
 
-def require_form(observed: Any, expected: Any, what: Compared | str, parts: Sequence[str] = ()) -> None:
+def require_form(observed: Any, expected: Any, what: Compared | str, parts: Sequence[Part] = ()) -> None:
     """Raise `Failure` unless `observed` has the number of tensors, shapes, dtypes and keys of `expected`."""
     compared = _compared(what)
     if isinstance(expected, tuple | list | dict):
@@ -560,7 +562,7 @@ def describe(value: Any) -> str:
     return f"{value!r}"[:80]
 
 
-def _pairs(observed: Any, expected: Any, compared: Compared, parts: Sequence[str]) -> list[tuple[Any, Any, Compared]]:
+def _pairs(observed: Any, expected: Any, compared: Compared, parts: Sequence[Part]) -> list[tuple[Any, Any, Compared]]:
     """Pair the values to compare, each with its description; raise `Failure` unless number and keys are equal."""
     if isinstance(expected, dict):
         wanted = f"the keys {excerpt(', '.join(map(str, expected)))}"

@@ -4,6 +4,7 @@ from typing import Any
 
 from grader.sandbox.protocol import Adapter
 from grader.spec.interface import Interface
+from grader.spec.kinds import Part
 
 
 def adapter_of(interface: Interface) -> Adapter | None:
@@ -14,6 +15,6 @@ def adapter_of(interface: Interface) -> Adapter | None:
     )
 
 
-def parts_of(interface: Interface, values: Any) -> list[str]:
-    """Return a name for each value that an adapter returns; none if a number suffices."""
+def parts_of(interface: Interface, values: Any) -> list[Part]:
+    """Return the parts of an adapter's value; none if their numbers suffice as names."""
     return interface.kind.parts(list(interface.inputs), len(values)) if isinstance(values, tuple) else []

@@ -59,6 +59,13 @@ class OwnCheck(Struct, frozen=True, kw_only=True):
     """A word of the lines that the check reaches; a proof proposes the check for mutants of such lines."""
 
 
+class Part(Struct, frozen=True, kw_only=True):
+    """One of several values that an adapter returns. `first_axis` names its first axis, if that has a name."""
+
+    name: str
+    first_axis: str = ""
+
+
 class Kind:
     """A kind of subject. The defaults suit most kinds; subclasses change them."""
 
@@ -139,8 +146,8 @@ class Kind:
         given = [*inputs, *constructor] if function or self.is_built_from_inputs else constructor
         return [*self.handed_first, *given]
 
-    def parts(self, inputs: list[str], count: int) -> list[str]:  # noqa: ARG002 - most have none
-        """Return a name for each of `count` values that the adapter returns; none if their numbers suffice."""
+    def parts(self, inputs: list[str], count: int) -> list[Part]:  # noqa: ARG002 - most have none
+        """Return each of `count` values that the adapter returns; none if their numbers suffice."""
         return []
 
     def own_arguments(self, inputs: str) -> dict[str, Any]:  # noqa: ARG002 - most have none
@@ -232,9 +239,10 @@ class Optimizer(Kind):
         is_like_one = {"step", "zero_grad"} <= {*definition.methods}
         return definition.is_class and ("Optimizer" in definition.bases or is_like_one)
 
-    def parts(self, inputs: list[str], count: int) -> list[str]:  # noqa: ARG002 - see Kind
-        names = [f"{name}, step by step" for name in (*inputs, "a parameter without a gradient")]
-        return [*names, *(f"{name}, its state dict loaded halfway" for name in names), "what the steps return"]
+    def parts(self, inputs: list[str], count: int) -> list[Part]:  # noqa: ARG002 - see Kind
+        names = [*inputs, "a parameter without a gradient"]
+        names += [f"{name}, with the state dict loaded halfway," for name in names]
+        return [*(Part(name=name, first_axis="step") for name in names), Part(name="what the steps return")]
 
 
 class TrainingStep(Kind):
@@ -282,9 +290,10 @@ class TrainingStep(Kind):
         is_named = self.words.search(definition.name) is not None
         return not definition.is_class and is_named and first == "model" and second.startswith("opt")
 
-    def parts(self, inputs: list[str], count: int) -> list[str]:  # noqa: ARG002 - see Kind
+    def parts(self, inputs: list[str], count: int) -> list[Part]:  # noqa: ARG002 - see Kind
         others = count - len(self.layers)  # one value fewer if the step returns nothing
-        return [*(f"the model's {name}, step by step" for name in self.layers), *self.after_layers[-others:]]
+        recorded = [Part(name=f"the model's {name}", first_axis="step") for name in self.layers]
+        return [*recorded, *(Part(name=name) for name in self.after_layers[-others:])]
 
     def own_arguments(self, inputs: str) -> dict[str, Any]:
         return {"width": "width", "outputs": "classes" if "'classes'" in inputs else "width"}
