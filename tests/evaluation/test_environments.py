@@ -17,6 +17,7 @@ from grader import UsageError, exercises, extract_tests, trap_reward
 from grader import api as interface
 from grader.evaluation.cheats import cheats, trap_cheats
 from grader.evaluation.environments.questions import Form, assess, hunts_of, question
+from grader.evaluation.guided import inquiry
 from grader.evaluation.rewards import Scheme
 from grader.spec.loading import load_exercise
 from grader.spec.paths import Course
@@ -31,12 +32,16 @@ ALL = COURSE.exercise_ids()
 SOUND = {each for each in ALL if not any(not d.stretch for d in load_exercise(COURSE.description(each)).defects)}
 """Hunts whose starter is right: an untouched starter earns everything, and a change can only break it."""
 
+CONTRADICTED = "total not depends tokens[0, 1]"
+"""A claim that is true of the starter and false of the reference."""
+
 HOSTILE = "import os\nos._exit(0)\n"
 
 
 @pytest.fixture(autouse=True, scope="module")
 def _examiners_end_with_this_module():
     yield
+    inquiry.close()
     end_examiners_and_threads()
 
 
@@ -262,12 +267,24 @@ def test_inspect_scores_traps(tmp_path):
     assert log.samples[0].scores["kit_judges"].value == 1
 
 
+def test_inspect_scores_predictions_and_claims(tmp_path):
+    questions = inquiry.inquire(COURSE, ONE).questions
+    right = "\n".join(f"{number}: {each.right + 1}" for number, each in enumerate(questions, 1))
+    claim = f"```text\n{CONTRADICTED}\n```"
+    for make, reply, value in (
+        (lambda tasks: tasks.predict_behaviour(exercises=[ONE], course=str(ROOT)), right, 1),
+        (lambda tasks: tasks.locate_defects(exercises=[ONE], course=str(ROOT)), claim, 0.5),
+    ):
+        log = inspected(make, lambda *_, reply=reply: reply, tmp_path)
+        assert log.samples[0].scores["kit_judges"].value == value
+
+
 def test_inspect_finds_the_tasks_by_the_entry_point():
     pytest.importorskip("inspect_ai", reason="inspect_ai is not installed")
     from importlib.metadata import entry_points
 
     (point,) = entry_points(group="inspect_ai", name="grader")
-    assert {"fix_hunts", "write_traps"} <= set(dir(point.load()))
+    assert {"fix_hunts", "write_traps", "predict_behaviour", "locate_defects"} <= set(dir(point.load()))
 
 
 # verifiers
@@ -304,6 +321,12 @@ def test_verifiers_rewards_what_an_answer_deserves(kind):
     assert scored(task, ANSWERS[kind](ONE)).reward == earned(ONE, kind)
 
 
+def test_verifiers_rewards_claims():
+    task = verifiers_task(form=Form.LOCATE)
+    assert "The forms of claims" in task.data.prompt
+    assert scored(task, f"```text\n{CONTRADICTED}\n```").reward == 0.5
+
+
 def test_verifiers_gives_nothing_for_no_reply():
     assert scored(verifiers_task(), None).reward == 0
 
@@ -332,7 +355,7 @@ def test_verifiers_validates_a_hunt_by_its_reference(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("form", Form)
+@pytest.mark.parametrize("form", [Form.FIX, Form.TRAP])
 def test_verifiers_validates_all_hunts(tmp_path, form):
     rows = validated(tmp_path, "--only-gold", "--taskset.task.form", form, "--max-concurrent", "2")
     wanted = {each for each in ALL if form is Form.FIX or COURSE.model_trap(each).is_file()}
