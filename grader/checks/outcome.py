@@ -252,6 +252,10 @@ class Picture(Struct, frozen=True, kw_only=True):
     """These sizes."""
 
 
+LARGE = 1000
+"""Large sizes begin here. Calls that need no gradients then run without them: recording takes most of the time."""
+
+
 class SizeComparison(Struct, frozen=True, kw_only=True):
     """The sizes of the calls that failed, compared with the largest sizes that passed."""
 
@@ -266,6 +270,8 @@ class SizeComparison(Struct, frozen=True, kw_only=True):
     """The constructor arguments that the check leaves at their defaults."""
     without_gradients: bool = False
     """Whether the same sizes pass with gradients enabled."""
+    is_large: bool = False
+    """Whether a call has a size of `LARGE` or more."""
     message: str = ""
     """The whole comparison in words, for findings that a gradebook stores as text."""
 

@@ -7,13 +7,10 @@ from typing import Any
 from msgspec import Struct, structs
 
 from grader.checks.calling_variants import VariedCheck, choose_calling_variants
-from grader.checks.outcome import CallingVariant, Sharing
+from grader.checks.outcome import LARGE, CallingVariant, Sharing
 from grader.spec.exercise import Exercise
 from grader.spec.fields import SizeCases, names_in, sizes_of
 from grader.spec.properties import Property
-
-LARGE = 1000
-"""Calls that need no gradients run without them at sizes from here on: recording would take most of the time."""
 
 MOST_TRIES = 50
 """The most attempts to draw sizes that all differ."""

@@ -9,7 +9,7 @@ from msgspec import Struct, structs
 from grader.checks.case import Case, make_case, seed_draws
 from grader.checks.compare import Failure, counted_comparisons
 from grader.checks.context import Context
-from grader.checks.outcome import FailurePoint, Finding, SizeComparison, last_lines
+from grader.checks.outcome import LARGE, FailurePoint, Finding, SizeComparison, last_lines
 from grader.checks.pictures import beside, recorded
 from grader.checks.properties import try_case
 from grader.checks.session import SubjectRaisedError
@@ -179,6 +179,7 @@ def _compare_sizes(check: Property, failed: SizeCaseFailedError, passed: PassedS
         constructor=constructor,
         defaults=list(check.defaults),
         without_gradients=failed.without_gradients,
+        is_large=check.largest_size(size_case.sizes) >= LARGE,
     )
     finding = error.finding if isinstance(error, Failure) else None
     in_variant = finding is not None and finding.calling_variant is not None

@@ -138,6 +138,7 @@ def _generality(finding: Finding) -> tuple[bool, bool]:
     return finding.kind in GENERAL_KINDS, finding.location is None
 
 
-def _size(finding: Finding) -> tuple[int, int]:
-    """Sort key: findings with more sizes first, then the smallest product; a long series of calls gives few sizes."""
-    return -len(finding.size_case), prod(finding.size_case.values())
+def _size(finding: Finding) -> tuple[bool, int, int]:
+    """Sort key: checks of large sizes last; findings with sizes before those without; the smallest product first."""
+    is_large = finding.sizes is not None and finding.sizes.is_large
+    return is_large, -len(finding.size_case), prod(finding.size_case.values())

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from grader.checks.outcome import CallingVariant, FailureKind, Finding, Mode, Outcome, Scale, Status
+from grader.checks.outcome import CallingVariant, FailureKind, Finding, Mode, Outcome, Scale, SizeComparison, Status
 from grader.verdict.causes import group_causes
 from grader.verdict.verdict import Result, Verdict
 
@@ -41,3 +41,14 @@ def test_of_one_cause_the_finding_at_the_smallest_sizes_is_shown() -> None:
     )
     assert cause.finding.size_case == {"tokens": 2}
     assert cause.checks == ["small", "large"]
+
+
+def test_a_check_of_large_sizes_comes_last_though_its_other_sizes_are_small() -> None:
+    (cause,) = group_causes(
+        verdict_with(
+            series=found(FailureKind.VALUES, size_case={"tokens": 2}, sizes=SizeComparison(is_large=True)),
+            without_sizes=found(FailureKind.VALUES),
+            usual=found(FailureKind.VALUES, size_case={"tokens": 7}, sizes=SizeComparison()),
+        )
+    )
+    assert cause.checks == ["usual", "without_sizes", "series"]
