@@ -417,7 +417,7 @@ class Examination(Struct, frozen=True, kw_only=True):
     value_checks: frozenset[str] = frozenset()
     """The checks that compare values with the reference's."""
     partial_value_checks: frozenset[str] = frozenset()
-    """The value checks that called only parts of the submission, never its entry itself."""
+    """The value checks whose success says nothing about what a call of the submission's entry returns."""
     failed_in_training_variant: frozenset[str] = frozenset()
     """The checks that failed in a calling variant in training mode, but not in the plain call."""
     matching_deviations: frozenset[str] = frozenset()

@@ -290,11 +290,24 @@ class Runner:
             deviations={run.check: run.deviation for run in runs if run.deviation is not None},
             failure_points={run.check: run.point for run in runs if run.point is not None},
             value_checks=self._value_checks,
-            partial_value_checks=self._value_checks.difference(run.check for run in runs if run.calls_entry),
+            partial_value_checks=self._partial_value_checks(runs),
             failed_in_training_variant=frozenset(
                 check for check, variant in variants.items() if variant and variant.mode is Mode.TRAINING
             ),
         )
+
+    def _partial_value_checks(self, runs: list[_CheckRun]) -> frozenset[str]:
+        """Return the value checks whose success says nothing about what a call returns.
+
+        Some never call the entry. A variation may ignore returned values, so if the submission returns other types,
+        only other checks show that it computes something.
+        """
+        is_of_other_type = any(
+            run.outcome and run.outcome.finding and run.outcome.finding.kind is FailureKind.TYPE for run in runs
+        )
+        varied = {check.id for check in self.exercise.checks if check.variation_source()} if is_of_other_type else set()
+        whole = {run.check for run in runs if run.calls_entry} - varied
+        return self._value_checks - whole
 
     def _run_checks(
         self,

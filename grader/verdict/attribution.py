@@ -183,6 +183,8 @@ class Evidence(Struct, frozen=True, kw_only=True):
 
     def is_right(self) -> bool:
         """Return whether another fault explains the differing checks better."""
+        if self.reading is Reading.FAULTY and self.fails_own_checks:
+            return False
         if not self.differing:
             return self.is_mostly_right
         if self.reading in STANDING:

@@ -144,6 +144,8 @@ def wrong_in_calling_variants(course: Course, exercise_id: str) -> Iterator[Gene
         del faults["with a weak gradient"]
     elif exercise_id not in WITH_STATISTICS:
         faults |= {name: f"_weak(value) if {condition} else value" for name, condition in WEAK_WHERE.items()}
+        if not is_method:  # without parameters and inputs that need gradients there are none
+            del faults["with a weak gradient where inputs need none"]
     if exercise.is_precise:
         faults |= {name: f"_coarse(value) if {condition} else value" for name, condition in COARSE_WHERE.items()}
     if exercise.interface.keyword_only:

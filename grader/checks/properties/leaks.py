@@ -15,6 +15,7 @@ from grader.checks.compare import (
     Failure,
     Relation,
     number,
+    require_dtype,
     require_finite,
     require_shape,
 )
@@ -243,5 +244,6 @@ def _require_unchanged_loudly(
         pairs += [inputs, {**inputs, check.input: changed}]
     outputs = _outputs(context, check, case, module, pairs)
     for index, (before, after) in enumerate(zip(outputs[::2], outputs[1::2], strict=True)):
+        require_dtype(before, case.inputs[check.input].dtype, "output")  # or float16 cannot represent the numbers
         large = f"inputs {check.loudness:g}" if index < LARGE_DRAWS else f"{check.input} {check.loudness**2:g}"
         _require_unchanged(before, after, check.axis, kept, f"with {large} times as large, {action}", FailureKind.LEAK)

@@ -109,18 +109,22 @@ def _call_in_variant(
 ) -> tuple[Any, dict[str, torch.Tensor | None] | None]:
     """Return the method's value in one calling variant and, if it is differentiated, its gradients.
 
-    `module` is the given module, or was made from it. The inputs get gradients too: a reentrant checkpoint passes none
-    to the parameters if no input requires any.
+    `module` is the given module, or was made from it. The inputs get gradients too, unless they are the other inputs.
     """
     mode_before = module.training
-    if is_differentiated:
-        leaves = {id(each): _as_leaf(each) for each in inputs.values()}
-        inputs = {name: leaves[id(each)] for name, each in inputs.items()}
+    if is_differentiated and "others" not in words:
+        inputs = _as_leaves(inputs)
     try:
         _switch(module, training="training" in words or mode_before)
         return _called(given, module, inputs, words, method, is_differentiated=is_differentiated)
     finally:
         _switch(module, training=mode_before)
+
+
+def _as_leaves(inputs: dict[str, Any]) -> dict[str, Any]:
+    """Return inputs that get gradients; inputs that are one tensor stay one."""
+    leaves = {id(each): _as_leaf(each) for each in inputs.values()}
+    return {name: leaves[id(each)] for name, each in inputs.items()}
 
 
 def _as_leaf(value: Any) -> Any:
@@ -142,7 +146,7 @@ def _called(
     function = getattr(module, method) if method else module
     by_position = list(inputs) if "positional" in words else []
 
-    def call() -> Any:
+    def call(inputs: dict[str, Any] = inputs) -> Any:
         by_name = {name: value for name, value in inputs.items() if name not in by_position}
         with _gradient_mode(words):
             return function(*(inputs[name] for name in by_position), **by_name)
@@ -155,6 +159,8 @@ def _called(
     with _overwritten(own, list(map(torch.zeros_like, own))):
         value = call()
         gradients = _gradients(value, module, inputs) if is_differentiated else None
+        if gradients and all(each is None for each in gradients.values()):
+            gradients = _gradients(call(_as_leaves(inputs)), module, inputs)  # a reentrant checkpoint needs such inputs
     if module.training != mode:
         raise RuntimeError(f"the call changed the module's training from {mode} to {module.training}")
     return value, gradients
