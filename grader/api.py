@@ -39,7 +39,7 @@ AHEAD = 4
 """Submissions read ahead for each job, so that a submission that hangs does not stop the others."""
 
 POLL_SECONDS = 0.02
-"""How often a submission that waits for a core looks whether it was cancelled."""
+"""How often a submission that waits for a core checks whether it was cancelled."""
 
 CORES = usable_cores()
 

@@ -160,7 +160,7 @@ for _command in (*STUDENT_COMMANDS, *INSTRUCTOR_COMMANDS, *EVALUATION_COMMANDS, 
 
 
 def main(arguments: list[str] | None = None, *, is_warm: bool = False) -> int:
-    """Run a command and return its exit code. In a warm process, raise what is no fault of the user."""
+    """Run a command and return its exit code. In a warm process, raise errors that are not the user's fault."""
     accept_all_characters()
     try:
         return command_line.main(arguments, "python -m grader", COMPLETE_VARIABLE, standalone_mode=False) or 0

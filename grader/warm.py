@@ -12,7 +12,7 @@ from grader.verdict.judge import keep_judge
 __all__ = ["CommandService", "inherited_descriptors", "stay_warm"]
 
 LOWEST_INHERITED = 3
-"""The first descriptor that is no standard stream."""
+"""The first descriptor after the standard streams."""
 
 
 def inherited_descriptors() -> set[int]:
@@ -37,7 +37,7 @@ class CommandService:
         self._judge = keep_judge()
 
     def run(self, arguments: list[str]) -> int:
-        """Run a command and return its exit code; raise what is no fault of the user."""
+        """Run a command and return its exit code; raise errors that are not the user's fault."""
         if not is_answered_warm(arguments):
             raise KitError("a warm process does not answer this command")
         return main(arguments, is_warm=True)

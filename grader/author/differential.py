@@ -54,7 +54,7 @@ Observed = dict[str, Any]
 
 
 class Beyond(Struct, frozen=True, kw_only=True):
-    """Calls beyond those of the checks: inputs that may be left out, and other arguments of the constructor."""
+    """Calls beyond those of the checks: without optional inputs, and with other arguments of the constructor."""
 
     optional_inputs: list[str] = []
     arguments: list[dict[str, Any]] = []

@@ -102,7 +102,7 @@ def check_of_refusal(kind: Kind, parameter: Parameter) -> CheckFields:
 def _checks_of_module(interface: FoundInterface, proposal: Proposal) -> Iterator[CheckFields]:
     """Yield the checks of a module's samples, dropout, sizes, parameters and modes."""
     shapes = {name: shape for name, shape in proposal.inputs.items() if isinstance(shape, list) and "batch" in shape}
-    for name, shape in [*shapes.items()][:2][-1:]:  # if there are several inputs, samples mix unnoticed in the second
+    for name, shape in [*shapes.items()][:2][-1:]:  # of several inputs, the second is rarely checked
         axis = shape.index("batch")
         yield {"property": "samples_do_not_mix", "input": name, "axis": axis, "output": 0}
     dropout = proposal.constructor.get(proposal.dropout, interface.parameter(proposal.dropout).default)

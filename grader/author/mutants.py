@@ -73,9 +73,9 @@ def _is_another_word(differing: list[tuple[ast.AST, ast.AST]]) -> bool:
         case [(ast.BinOp(), ast.Call(func=ast.Attribute(attr=name)))]:
             return name in IN_PLACE.values()
         case [(ast.Call(keywords=given), ast.Call(keywords=left))]:
-            return len(left) < len(given)  # what is left out may be the default
+            return len(left) < len(given)  # the omitted argument may have its default value
         case [(one, ast.Constant(value=None))]:
-            return _whole_number(one) is not None  # an axis that a softmax finds by itself
+            return _whole_number(one) is not None  # a softmax chooses the axis itself
         case [(one, other)]:
             first, second = _whole_number(one), _whole_number(other)
             return first is not None and second is not None and (first < 0) != (second < 0)

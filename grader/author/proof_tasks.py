@@ -55,7 +55,7 @@ def judge_rewrites(source: WorkerSource, root: Path, exercise_id: str) -> list[S
             for rewrite, seed in zip(rewrites, cycle(SEEDS), strict=False):
                 verdict = judge(exercise_id, submission_from_text(rewrite.text), name, seed)
                 if verdict.outcome is not Result.FIXED and any(check.finding for check in verdict.checks):
-                    problems.append(  # if no check fails, no check notices some defect, which "attribution" reports
+                    problems.append(  # otherwise a defect fails no check, which the step "attribution" reports
                         f"the reference rewritten ({', '.join(rewrite.rules)}) computes the same but is refused with "
                         f"seed {seed}: {_failures(verdict)}; that check asks for too much:\n{rewrite.diff()}"
                     )

@@ -90,7 +90,7 @@ def _propose_module(interface: FoundInterface) -> Proposal:
     fixed_sizes, random_sizes = propose_sizes(
         interface.kind, names, widths=interface.widths.values(), in_pairs=interface.halves_features
     )
-    if statistics is not None:  # of a single sample there are none
+    if statistics is not None:  # statistics need two samples
         fixed_sizes = [{**each, "batch": each["batch"] + 1} for each in fixed_sizes]
     return Proposal(
         constructor=constructor,

@@ -83,7 +83,7 @@ def _require_room(course: Course, folder: Path) -> None:
         raise UsageError(f"{folder} is not empty, and nothing is overwritten; name a new folder")
     inside = next((name for name in COURSE_FOLDERS if folder.resolve().is_relative_to(course.root / name)), None)
     if inside:
-        raise UsageError(f"{folder} lies in the course's own {inside}/; name a folder elsewhere")
+        raise UsageError(f"{folder} is inside the course's own {inside}/; name a folder elsewhere")
 
 
 def _why_unfit(course: Course, exercise: Exercise) -> list[str]:

@@ -33,7 +33,7 @@ class Role(Enum):
 
 
 class Values(Struct, frozen=True, kw_only=True):
-    """The values of a size: in the fixed size cases, of which the last repeats, and in the random ones."""
+    """The values of a size in the fixed size cases, where the last value repeats, and in the random ones."""
 
     fixed: tuple[int, ...] = (1, 5)
     random: Ranges
@@ -96,7 +96,7 @@ def propose_sizes(
 ) -> tuple[FixedSizes, list[dict[str, Any]]]:
     """Return the fixed size cases and the random ones for sizes of these names.
 
-    Within a fixed size case, no two sizes are equal unless they are one. `widths` are features, whatever they are
+    Within a fixed size case, no two sizes are equal, except sizes of 1. `widths` are features, whatever they are
     called; features that are taken `in_pairs` are even.
     """
     roles = {name: Role.SIZE if name in widths else role_of(name) for name in names}

@@ -17,8 +17,8 @@ class Context:
     """What a property works with: two module factories and the exercise.
 
     `read_printed` returns the new output on stdout. `are_calling_variants_tried` returns whether checks still call the
-    module in calling variants: they stop once it did not answer in one. `last_returned` returns the value of the
-    submission's last call. `tape` records the requests of a size case.
+    module in calling variants: they stop after a variant in which it did not answer. `last_returned` returns the value
+    of the submission's last call. `tape` records the requests of a size case.
     """
 
     def __init__(

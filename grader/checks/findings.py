@@ -85,7 +85,7 @@ def outcome_of_error(
     """Return the outcome of a check that raised `error`, or passed if it is None.
 
     `printed` is the submission's output. `is_form_right`: every returned value has the form that the interface
-    declares. Raises `BrokenExerciseError` if the check itself is wrong, and the kit's own errors again.
+    declares. Raises `BrokenExerciseError` if the check itself is wrong, and re-raises the kit's own errors.
     """
     if error is None:
         return Outcome(check=check, status=Status.PASSED, seconds=seconds)

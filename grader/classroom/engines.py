@@ -355,10 +355,10 @@ def _connect(address: str) -> Any:
     except ImportError as error:
         raise UsageError("a cluster needs Dask; install it with pip install -e '.[cluster]'") from error
     for name in ("distributed", "distributed.client"):
-        logging.getLogger(name).setLevel(logging.CRITICAL)  # the errors below have one sentence for it
+        logging.getLogger(name).setLevel(logging.CRITICAL)  # the errors below say it in one sentence
     try:
         client = Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
-    except TypeError as error:  # Dask's own, where an address of TLS finds no certificates
+    except TypeError as error:  # raised by Dask if a TLS address has no certificates
         text = "Dask's settings name no certificates for this client"
         raise UsageError(f"{address}: {text}; set them as solutions/README.md shows") from error
     except (OSError, ValueError) as error:

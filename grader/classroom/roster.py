@@ -76,7 +76,7 @@ class ClassList:
                 yield identified
                 continue
             student = files.student
-            if student in self._roster.students:  # an id of the platform's that is another student's in the roster
+            if student in self._roster.students:  # the platform's id is another student's id in the roster
                 student = f"{student} ({files.name or 'another one'})"
             if self._roster.students:
                 self._strangers[student] = None

@@ -32,7 +32,7 @@ EXERCISE_NUMBER = re.compile(r"(?:exercise[ _-]?)?0*(\d+)", re.IGNORECASE)
 
 
 def current_course() -> Course:
-    """Return the course of `--course`, or the one that `find_course` finds. Print a note if that is elsewhere."""
+    """Return the course of `--course`, or else of `find_course`. Print a note if the current folder is outside."""
     context = click.get_current_context().find_root()
     if context.obj is None:
         try:

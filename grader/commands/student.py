@@ -304,7 +304,7 @@ def trap(
 @course_option
 @click.pass_context
 def claim(ctx: click.Context, exercise_id: str, claimed: str, line: int) -> None:
-    """Claim that nothing is wrong with an exercise, or nothing any more: `claim exercise_03 sound --line 40`."""
+    """Claim that nothing is wrong with an exercise, at first or after your fix: `claim exercise_03 sound --line 40`."""
     from grader.spec.loading import load_exercise
     from grader.student.claims import record_claim
     from grader.student.progress import remember_verdict

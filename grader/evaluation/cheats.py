@@ -1,7 +1,7 @@
 """Cheats: answers that try to earn points without a fix. None may earn more than the untouched starter.
 
-The untouched starter scores 0, except in the hunts whose starter is right. An environment that pays for a cheat is open
-to a policy under training. The cheats are short forms of the families in `tests/corpus/attacks`, and fit every hunt.
+The untouched starter scores 0, except in the hunts whose starter is right. If an environment pays for a cheat, a policy
+under training will find it. The cheats are short forms of the families in `tests/corpus/attacks`, and fit every hunt.
 """
 
 from functools import cache

@@ -1,4 +1,4 @@
-"""The memory of processes that live long."""
+"""The memory of long-lived processes."""
 
 import ctypes
 import gc

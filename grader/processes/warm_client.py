@@ -1,7 +1,7 @@
 """The client of a warm process: decides whether a command may be answered by one, and asks it.
 
-The client must start in hundredths of a second, so it imports neither click nor rich nor torch. Whatever is odd ends in
-`None`: the command then runs as if there were no warm process.
+The client must start in hundredths of a second, so it imports neither click nor rich nor torch. If anything unexpected
+happens, the result is `None`, and the command runs as if there were no warm process.
 """
 
 import os
@@ -156,7 +156,7 @@ def _answer(connection: socket.socket, process: int, handle: int) -> int | None:
             return None
         if kind == DONE and len(body) == 1:
             return body[0]
-        return None  # the process is in doubt about itself, or is none of the kit's
+        return None  # the process declines, or does not belong to the kit
 
 
 def _signal(handle: int, number: int) -> None:

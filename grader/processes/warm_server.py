@@ -1,7 +1,8 @@
-"""A warm process: an examiner that stays after its command, and answers the next ones until it is idle for long.
+"""A warm process: an examiner that stays after its command, and answers the next ones until it is idle too long.
 
-It is a fork of the process that ran the command, so its nursery was forked before any secret was read. What a request
-runs is passed to it. A process that is in doubt about itself ends, because the next command can always do without it.
+It is a fork of the process that ran the command, so its nursery was forked before any secret was read. Its caller
+passes the function that runs a request. A process that may be damaged ends, because the next command can always run
+without it.
 """
 
 import contextlib
@@ -193,7 +194,7 @@ def _lock(path: str) -> int | None:
 
 
 def _listens(path: str) -> bool:
-    """Return whether a process listens at the path, be it ever so busy."""
+    """Return whether a process listens at the path, even if it is busy."""
     with socket.socket(socket.AF_UNIX) as connection:
         connection.setblocking(False)
         try:
@@ -206,7 +207,7 @@ def _listens(path: str) -> bool:
 
 
 def _identity(path: str) -> tuple[int, int] | None:
-    """Return what tells a file from another one in its place, which may get the same number; None if it is missing."""
+    """Return a value that no later file at the path shares, even with the same inode; None if the file is missing."""
     try:
         status = os.lstat(path)
     except OSError:
@@ -302,7 +303,7 @@ def _idle_seconds() -> float:
 
 
 def _serve(place: _Place, service: Service) -> None:
-    """Answer one client after the other until nobody came for the idle time, or something is odd."""
+    """Answer one client after another until the idle time passes without a client, or the process must end."""
     listener, idle = place.listener, _idle_seconds()
     until = time.monotonic() + idle
     listener.settimeout(0)
@@ -341,7 +342,7 @@ def _answer(connection: socket.socket, service: Service) -> bool:
             return True
         with _in_place_of_client(request, streams):
             kind, answer, is_sound = _run(request, service)
-    except (OSError, ValueError):  # the client is odd or has left
+    except (OSError, ValueError):  # the client has left, or sent an invalid message
         return True
     finally:
         for stream in streams:

@@ -137,7 +137,7 @@ def is_private(folder: str) -> bool:
 def socket_path(folder: str, course: str) -> str | None:
     """Return the path of the socket of the course's warm process; None if it would be too long.
 
-    The first part of the name is a digest of the course, the second one of everything else that must be the same.
+    The name consists of a digest of the course, and a digest of everything else that must agree.
     """
     name = f"{_digest([course])[:COURSE_DIGITS]}-{_digest(_surroundings())}"
     path = f"{folder}/{name}{SOCKET_SUFFIX}"

@@ -255,7 +255,7 @@ def _check(
 ) -> dict[str, str]:
     """Return the row of a check: its name, status, description and finding.
 
-    A description that is in `described` was given with an earlier check, and is left out; a new one is added to it.
+    Omit a description in `described`, because an earlier check shows it; add a new one to `described`.
     """
     description = descriptions.get(outcome.check, HIDDEN_TEST)
     is_new = description not in described

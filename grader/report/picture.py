@@ -42,9 +42,9 @@ CAPTIONS = {
     PictureKind.VALUES: "Rows: {rows}; columns: {columns}{place}. From {least} (orange) to {most} (blue), on one "
     "scale. The value that is furthest off is framed.",
     PictureKind.WEIGHTS: "Weights. Rows: {rows}; columns: {columns}{place}. The stronger the colour, the nearer to "
-    "{most}. What is furthest off is framed.",
+    "{most}. The weight that is furthest off is framed.",
     PictureKind.MOVEMENT: "Rows: {rows}; columns: {columns}. How far each row moved when that column changed, from 0 "
-    "to {most}. What should not have moved is framed.",
+    "to {most}. Movements that should not happen are framed.",
     PictureKind.GRADIENTS: "The largest element of each parameter's gradient, up to {most}: the upper bar is expected, "
     "the lower is yours.",
 }
@@ -100,7 +100,7 @@ def _caption(picture: Picture, most: float) -> str:
     scale = {"most": f"{most:.3g}", "least": f"{-most:.3g}"}
     caption = CAPTIONS[picture.kind].format(rows=picture.rows, columns=picture.columns, place=place, **scale)
     cells = (value for each in picture.maps for row in each.cells for value in row)
-    more = "" if all(map(math.isfinite, cells)) else " What is grey is no number."
+    more = "" if all(map(math.isfinite, cells)) else " Grey cells are not numbers."
     return caption + more
 
 

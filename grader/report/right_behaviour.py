@@ -1,4 +1,4 @@
-"""What a submission with wrong values does right: the experiments that checks made, and that came out as expected.
+"""The right behaviour of a submission with wrong values: experiments of checks that came out as expected.
 
 A finding that only names a wrong number says little. The experiments beside it narrow the search.
 """
@@ -34,13 +34,13 @@ SENTENCES: dict[type[Property], str] = {
     DropoutActsOnWeights: "Dropout acts on single attention weights.",
     EveryParameterLearns: "Every parameter gets a gradient.",
 }
-"""What the passing check shows, the most telling first."""
+"""The meaning of a passing check, the most telling first."""
 
 MOST_SENTENCES = 3
 
 
 def right_behaviour(verdict: Verdict, exercise: Exercise) -> list[str]:
-    """Return what experiments found right, if the first finding says no more than that a value is wrong."""
+    """Return the sentences of passing checks, if the first finding says only that a value is wrong."""
     causes = shown_causes(verdict)
     if not causes or hiding_crash(causes) is not None or not _says_only_a_value(causes[0]):
         return []

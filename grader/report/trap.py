@@ -24,8 +24,8 @@ REASONS = {
     Standing.NEVER_CALLS: "it does not call the subject; build it with subject(...) and call it",
     Standing.TOO_SLOW: "it takes more than 2 s; use smaller sizes",
     Standing.OTHER_CAUSE: (
-        "its outcome does not follow from what the subject returned; use no clocks, files or random numbers but those "
-        "of gaussian and torch"
+        "its outcome does not follow from what the subject returned; use no clock, no file, and only the random "
+        "numbers of gaussian and torch"
     ),
     Standing.TOO_MANY: "a trap has at most 12 tests; this one did not run",
     Standing.NOT_RUN: "the time of 8 s was up before it had run on every right implementation",

@@ -16,7 +16,7 @@ def cut(text: str, limit: int, unread: int = 0) -> str:
 
 
 def cut_middle(text: str, limit: int) -> str:
-    """Cut a long text in the middle, since its end may say what matters: 2/3 of `limit` before the cut, 1/3 after it.
+    """Cut a long text in the middle, since its end may be important: 2/3 of `limit` before the cut, 1/3 after it.
 
     Cut between words if there are any nearby. If the notice is longer than what it replaces, return the text.
     """

@@ -155,7 +155,7 @@ EDITION_KEYS = ("edition",)
 """Keys that `release` writes and authors do not."""
 
 MOST_BESIDE = 2
-"""A near miss is recognised beside any subset of so many other defects."""
+"""If there are at most this many other defects, a near miss is recognised beside any subset of them."""
 
 
 def near_miss_id(number: int) -> str:

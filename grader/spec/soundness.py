@@ -369,8 +369,7 @@ def size_problems(fixed_sizes: FixedSizes, path: KeyPath) -> Iterator[Problem]:
 def _equal_sizes(size_case: dict[str, int], path: KeyPath, fixed_sizes: list[dict[str, int]]) -> Iterator[Problem]:
     """Yield a problem for sizes of one case that are equal, because they would hide a swapped axis.
 
-    Sizes of one may be equal. So may a product and its factor: a width is the head size times the number of heads,
-    so that both are equal where there is one head.
+    Sizes of 1 may be equal. So may a product and its factor: with one head, a width equals the head size.
     """
     by_size: dict[int, list[str]] = {}
     for name, size in size_case.items():
@@ -399,7 +398,7 @@ def _is_product(names: list[str], fixed_sizes: list[dict[str, int]]) -> bool:
 
 
 def random_size_problems(exercise: Exercise) -> Iterator[Problem]:
-    """Yield problems with random size cases: other names than the fixed ones have, empty ranges, unknown factors."""
+    """Yield problems with random size cases: names unlike those of the fixed ones, empty ranges, unknown factors."""
     names = size_names(exercise.fixed_sizes)
     for index, size_case in enumerate(exercise.random_sizes):
         path: KeyPath = ("sizes", len(exercise.fixed_sizes) + index)

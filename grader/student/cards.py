@@ -198,8 +198,8 @@ def _rows(_exercise: Exercise, _check: Property) -> Question:
 def _dropout_mode(_exercise: Exercise, check: Property) -> Question:
     assert isinstance(check, DropoutOnlyInTraining)
     return Question(
-        text=f"{check.probability}=0.5. The same input goes in twice in training mode, and twice in eval mode. "
-        "In which mode are the two outputs equal?",
+        text=f"{check.probability}=0.5. A call is made twice with the same input, in training mode and in eval mode. "
+        "In which mode are its two outputs equal?",
         options=["in training mode", "in eval mode", "in both", "in neither"],
         right=1,
     )
@@ -208,7 +208,7 @@ def _dropout_mode(_exercise: Exercise, check: Property) -> Question:
 def _dropout_weights(_exercise: Exercise, check: Property) -> Question:
     assert isinstance(check, DropoutActsOnWeights)
     return Question(
-        text=f"{check.probability}=0.5, training mode. What does dropout make of each {check.called}?",
+        text=f"{check.probability}=0.5, training mode. What does each {check.called} become?",
         options=["0 or the same number", "half of it", "0 or twice as much", "0 or 1"],
         right=2,
     )
@@ -217,8 +217,8 @@ def _dropout_weights(_exercise: Exercise, check: Property) -> Question:
 def _dtype(_exercise: Exercise, check: Property) -> Question:
     assert isinstance(check, KeepsDtype)
     return Question(
-        text=f"The numbers that go in are {check.dtype}, and so are the parameters. Of which dtype is the output?",
-        options=["float32", check.dtype, "what torch's default dtype is"],
+        text=f"Inputs and parameters are {check.dtype}. Which dtype should the output have?",
+        options=["float32", check.dtype, "torch's default dtype"],
         right=1,
     )
 
@@ -236,7 +236,7 @@ def _shapes(exercise: Exercise, check: Property) -> Question | None:
     described = ", ".join(f"{name} {shape}" for name, shape in zip(inputs, given, strict=True))
     first = "the first output" if len(interface.outputs) > 1 else "the output"
     return Question(
-        text=f"The shapes that go in are {described}. Which shape should {first} have?",
+        text=f"The input shapes are {described}. Which shape should {first} have?",
         options=[str(each) if each else "none: it is a single number" for each in ordered],
         right=ordered.index(right),
     )
@@ -244,7 +244,7 @@ def _shapes(exercise: Exercise, check: Property) -> Question | None:
 
 def _inputs(_exercise: Exercise, _check: Property) -> Question:
     return Question(
-        text="After a call, what do the tensors that went in contain?",
+        text="After a call, what should the input tensors contain?",
         options=["what they contained before", "what the last layer returned", "anything"],
         right=0,
     )

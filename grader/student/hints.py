@@ -35,17 +35,17 @@ REMEDIES = {
     (FailureKind.CRASH, "TabError"): (
         "Some lines begin with tabs, others with spaces: let your editor turn all of them into spaces."
     ),
-    (FailureKind.ENTRY, ""): "The interface in the exercise's README says what it has to be called and what it is.",
+    (FailureKind.ENTRY, ""): "The interface in the exercise's README gives its name and says what it is.",
     (FailureKind.UNREADABLE, ""): (
         "Save it again, or take the starter: python -m grader reset {exercise} keeps what you have."
     ),
     (FailureKind.LOAD, ""): (
-        "Take out what runs by itself, loops and training above all: only imports and definitions are needed."
+        "Remove code that runs on import, such as a training loop: only imports and definitions are needed."
     ),
 }
 """Remedies for a file that does not run, by the kind and detail of the finding."""
 
-DEFAULT_REMEDY = "Run {file} by itself, and mend what it stops at first."
+DEFAULT_REMEDY = "Run {file} by itself, and mend the first error."
 
 
 def next_hint(
@@ -88,12 +88,12 @@ def next_hint(
     listed = [each.id for each in shown_defects(verdict, exercise)]
     others = [exercise.numbers()[each.id] for each in remaining if each.id != defect.id and each.id in listed]
     if count < len(defect.hints):
-        upcoming = "The next one" if count else "None has been given yet; the first one"
+        upcoming = "The next one" if count else "No hint has been given yet. The first one"
         next_action = f"{upcoming}: {hint_about(label)}"
     elif others:
-        next_action = f"That was the last one. For defect {others[0]}: {hint_about(others[0])}"
+        next_action = f"That was the last hint. For defect {others[0]}: {hint_about(others[0])}"
     else:
-        next_action = f"That was the last one. What follows is yours: {_next_commands(exercise, shell)}"
+        next_action = f"That was the last hint. Now it is up to you: {_next_commands(exercise, shell)}"
     return Hint(
         title=" · ".join([exercise.id, f"defect {label}", STATUS_WORDS[judged.status], *worth]),
         steps=[" ".join(text.split()) for text in defect.hints[:count]],
@@ -153,7 +153,7 @@ def _instead_of_steps(
     if is_fixed:
         return _without_steps(exercise, f"Every defect of {name} is fixed; there is nothing left to hint at.")
     difference = command("diff", name, shell=shell)
-    new = f"What fails is new, none of it was in the starter: {difference} shows what you changed."
+    new = f"All that fails is new: the starter passes it. {difference} shows what you changed."
     return _without_steps(exercise, new)
 
 

@@ -1,4 +1,4 @@
-"""What to repeat of a failed check: the modules it built, its calls, and the comparison that failed.
+"""The steps of a failed check that can be repeated: the modules it built, its calls, and the comparison that failed.
 
 This runs where the checks are. Its result is plain data for a process that holds no check and no reference
 (`student/script.py`).
@@ -86,7 +86,7 @@ class Ending(Struct, frozen=True, kw_only=True):
     is_exact: bool = True
     code: str = ""
     errors: list[str] = []
-    """The exceptions of which the last request should raise one."""
+    """The last request should raise one of these exceptions."""
     needs_gradients: bool = False
 
 
@@ -100,7 +100,7 @@ class Replay(Struct, frozen=True, kw_only=True):
 
 
 def plan_replay(exercise: Exercise, failed: FailedCheck, errors: list[str]) -> Replay:
-    """Return what to repeat. `errors` are the exceptions that the check accepts, if it wants one."""
+    """Return the steps to repeat. `errors` are the exceptions that the check accepts, if it expects one."""
     played = list(_play(failed.steps, exercise.interface.inputs))
     ending = _ending(failed, played, errors)
     adapter = adapter_of(exercise.interface)
@@ -333,7 +333,7 @@ def _is_equal(one: torch.Tensor, other: torch.Tensor) -> bool:
 
 
 def _needed(played: list[_Played], ending: Ending) -> list[BuiltModule | MadeCall | LoadedState]:
-    """Return the steps up to the last one that the ending needs; of calls that stand alone, only those it needs."""
+    """Return the steps up to the last one that the ending needs, without independent calls that it does not need."""
     text = ending.observed + ending.expected
     steps = [each.step for each in played]
     calls = [each for each in steps if isinstance(each, MadeCall)]

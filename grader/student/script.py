@@ -1,6 +1,6 @@
 """The script of a trial: Python that repeats a failed check without the kit, on torch and the student's file alone.
 
-Weights and inputs are drawn by the check's own seed where that gives the check's numbers, and written out elsewhere.
+Weights and inputs are drawn from the check's own seed where this gives the check's numbers, else written out.
 This runs in the student's own process. To find out what the seed gives, it builds the student's modules.
 """
 
@@ -132,7 +132,7 @@ class _Script:
         return f"{name}{number}"
 
     def _draw(self, tensor: torch.Tensor) -> tuple[int | None, str] | None:
-        """Return the seed, or None to go on with the last one, and the call that draws a tensor; None if none does."""
+        """Return the seed and the call that draw the tensor; None if no seed does. Seed None continues the last one."""
         if not tensor.is_floating_point() or not tensor.numel():
             return None
         dtype = "" if tensor.dtype is torch.float32 else f".to({tensor.dtype})"
@@ -215,7 +215,7 @@ class _Script:
         yield f"unused = [torch.randn(shape) for shape in {shapes} * 2]  # the inputs of further calls"
 
     def _weights(self, step: BuiltModule) -> tuple[int | None, dict[str, torch.Tensor]]:
-        """Return the seed before the module is built, or None, and the weights that building does not give."""
+        """Return the seed to set before building the module, or None, and the weights that building does not give."""
         if step.parameters is not None and self._stream is not None:
             built = self._built(step, None)
             missing = None if built is None else _other_weights(built, step)
@@ -284,7 +284,7 @@ class _Script:
         yield from self._named(call, f"{name}{method}({text})", is_without_gradients=not call.grad)
 
     def _equal_calls(self, call: MadeCall) -> list[MadeCall]:
-        """Return a call and the equal ones right after it; without those if it is one of many expressions."""
+        """Return a call and the equal calls right after it; only the call if a hidden test wrote the comparison."""
         following = self._calls[self._calls.index(call) :]
 
         def is_equal(other: MadeCall) -> bool:
@@ -589,7 +589,7 @@ def _scales(index: int, parameter: torch.Tensor, step: int) -> torch.Tensor:
 
 
 def _other_weights(module: torch.nn.Module, step: BuiltModule) -> dict[str, torch.Tensor]:
-    """Return the weights that the worker gave a module and that building it does not give."""
+    """Return the check's weights that differ from those of the module after it was built."""
     own = dict(module.named_parameters())
     before = {name: each.detach().clone() for name, each in own.items()}
     copy_parameters(own, step.parameters or {})
@@ -608,7 +608,7 @@ def _key(value: TensorValue) -> tuple[Any, ...]:
 
 
 def _difference(changed: torch.Tensor, before: torch.Tensor) -> tuple[int, int] | None:
-    """Return the axis and the index along which alone two tensors differ; None if they differ elsewhere too."""
+    """Return the axis and the only index along it at which two tensors differ; None if there is no such axis."""
     if changed.shape != before.shape:
         return None
     for axis in range(changed.dim()):
@@ -619,7 +619,7 @@ def _difference(changed: torch.Tensor, before: torch.Tensor) -> tuple[int, int] 
 
 
 def _as_change(variable: str, name: str, tensor: torch.Tensor, first: torch.Tensor) -> list[str]:
-    """Return the lines that make a tensor of another; none if there is no short way."""
+    """Return the lines that make a tensor from another one; none if there is no short way."""
     if tensor.shape != first.shape:
         for axis in range(min(tensor.dim(), first.dim())):
             for start in range(first.size(axis) - tensor.size(axis) + 1):

@@ -1,4 +1,4 @@
-"""A student's traps: the empty file, what stands in for references at home, and what the page may name."""
+"""A student's traps: the empty file, the substitutes for references at home, and the details that a page may show."""
 
 import time
 from pathlib import Path
@@ -27,7 +27,7 @@ RUNS_BEFORE_SIZES = 3
 
 
 class JudgedState(Struct, frozen=True, kw_only=True):
-    """A state of a student's file, with what its verdict said."""
+    """A state of a student's file, with the result of its verdict."""
 
     source: Submission
     at: float
@@ -45,7 +45,7 @@ def hand_out_trap(course: Course, exercise_id: str) -> bool:
 
 
 def keep_state(course: Course, read: Submission | Unreadable, verdict: Verdict) -> None:
-    """In an edition without references, keep a judged state of the student's file; of many, the newest."""
+    """In an edition without references, keep a judged state of the student's file; drop the oldest ones."""
     exercise = load_exercise(course.description(verdict.exercise))
     is_judged = verdict.outcome in (Result.FIXED, Result.NOT_FIXED) and isinstance(read, Submission)
     if exercise.edition.HAS_REFERENCE or not is_judged:
@@ -60,7 +60,7 @@ def keep_state(course: Course, read: Submission | Unreadable, verdict: Verdict) 
 
 
 def home_of(course: Course, exercise_id: str) -> Home | None:
-    """Return what stands in for references at home: the student's fix, if every check that runs here passes it."""
+    """Return the substitutes for references at home: the student's fix, if it passes every check that runs here."""
     progress = load_progress(course, exercise_id)
     read = choose_file(course, exercise_id).read
     is_right = progress.is_solved() or 0 < progress.checks == progress.passed
@@ -72,7 +72,7 @@ def home_of(course: Course, exercise_id: str) -> Home | None:
 
 
 def details_of(course: Course, result: TrapResult) -> Details:
-    """Count a run of the trap, and return what its page may say about defects beyond their numbers."""
+    """Count a run of the trap, and return the details about defects that its page may show."""
     progress = load_progress(course, result.exercise)
     runs = progress.trap_runs + 1
     save_progress(course, result.exercise, structs.replace(progress, trap_runs=runs))

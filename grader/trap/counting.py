@@ -24,7 +24,7 @@ class Observation(Struct, frozen=True, kw_only=True):
 
 
 def count_tests(names: Sequence[str], observations: Sequence[Observation], *, is_time_up: bool) -> list[TestResult]:
-    """Return what each test is worth."""
+    """Return the standing of each test, and what it caught."""
     undetermined = _undetermined(observations)
     right = [each for each in observations if each.implementation.role is Role.RIGHT]
     defective = [each for each in observations if each.implementation.role is not Role.RIGHT]
@@ -93,7 +93,7 @@ def _of(outcomes: Iterable[TestOutcome], number: int) -> list[TestOutcome]:
 
 
 def _undetermined(observations: Sequence[Observation]) -> set[int]:
-    """Return the tests with two outcomes after the same transcript, or another outcome on recorded replies."""
+    """Return the tests that have two outcomes after the same transcript, or a different outcome on recorded replies."""
     known: dict[tuple[int, int, str], bool] = {}
     found = set()
     for each in observations:
@@ -122,7 +122,7 @@ def _fails_sometimes(observation: Observation, number: int) -> bool:
 def count_defects(
     exercise: Exercise, tests: Sequence[TestResult], observations: Sequence[Observation]
 ) -> list[DefectResult]:
-    """Return which defects are caught alone. Of a decoy, each wrong fix is one."""
+    """Return how each defect is caught when no other is present. For a decoy, each wrong fix counts as a defect."""
     counting = [number for number, test in enumerate(tests) if test.standing is Standing.COUNTS]
     single = [each for each in observations if each.implementation.role is Role.DEFECTIVE]
     by_number = {number: defect for defect in exercise.defects for number in [exercise.numbers()[defect.id]]}
@@ -156,7 +156,7 @@ def count_caught(tests: Sequence[TestResult], observations: Iterable[Observation
 
 
 def count_with_own_test(tests: Sequence[TestResult], observations: Sequence[Observation]) -> Count:
-    """Return for how many defects some test fails on exactly the implementations that have the defect."""
+    """Return how many defects have a test that fails on exactly the implementations with the defect."""
     counting = [number for number, test in enumerate(tests) if test.standing is Standing.COUNTS]
     variants = [each for each in observations if each.implementation.role in (Role.DEFECTIVE, Role.COMBINED)]
     defects = sorted({defect for each in variants for defect in each.implementation.defects})

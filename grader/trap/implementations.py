@@ -27,7 +27,7 @@ class Role(StrEnum):
 
     RIGHT = "right"
     DEFECTIVE = "defective"
-    """One defect alone; of a decoy, a wrong fix."""
+    """One defect alone; for a decoy, a wrong fix."""
     COMBINED = "combined"
     """Several defects together."""
     HALF_MENDED = "half-mended"
@@ -80,7 +80,7 @@ def implementations_of(course: Course, exercise: Exercise, *, has_every_wrong_fi
 
 
 class Home(Struct, frozen=True, kw_only=True):
-    """What stands in for references in a sealed edition."""
+    """The substitutes for references in a sealed edition."""
 
     own: Submission
     """The student's own fix, which is taken to be right."""
@@ -89,7 +89,7 @@ class Home(Struct, frozen=True, kw_only=True):
 
 
 def implementations_at_home(course: Course, exercise: Exercise, home: Home) -> list[Implementation]:
-    """Return what a sealed edition has: the student's own fix, the starter, and some of the earlier states."""
+    """Return the implementations in a sealed edition: the student's own fix, the starter, and some earlier states."""
     module, _ = course.editable_files(exercise.id)
     starter = read_submission(course.pristine(module), module.name)
     if not isinstance(starter, Submission):
@@ -110,7 +110,7 @@ def files_for_traps(course: Course, exercise_id: str) -> list[Path]:
 
 
 def trap_digest(course: Course, exercise_id: str) -> str:
-    """Digest what the results of traps depend on besides the code that makes verdicts: implementations, this room."""
+    """Digest the exercise, the implementations and this room's code, on which the results of traps depend."""
     files = files_for_traps(course, exercise_id)
     parts = (
         exercise_digest(course, exercise_id),

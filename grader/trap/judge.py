@@ -156,13 +156,13 @@ class _Judgement:
     def _noisy(self, implementation: Implementation) -> int | None:
         """Return the seed at which the values of a defective implementation get noise.
 
-        A test that knows a defective implementation by the last bits of its values fails there by nothing else.
+        So a test that recognises a defective implementation by the last bits of its values does not fail at this seed.
         """
         return self._seeds[1] if implementation.role is Role.DEFECTIVE else None
 
     def _runs(self, implementation: Implementation) -> list[TestRun]:
         """Return the runs of all tests that are not set aside yet."""
-        is_wrong_fix = implementation.role is Role.DEFECTIVE and not self._exercise.defects  # of which there are many
+        is_wrong_fix = implementation.role is Role.DEFECTIVE and not self._exercise.defects  # a decoy has many
         is_at_every_seed = implementation.role in EVERY_SEED and (self._is_proof or not is_wrong_fix)
         seeds = self._seeds if is_at_every_seed else self._seeds[:1]
         collected = {outcome.test for outcome in self._observations[0].outcomes}

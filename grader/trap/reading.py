@@ -30,7 +30,7 @@ def read_trap(course: Course, exercise_id: str, path: Path | None = None) -> Tra
 
 
 def trap_of(read: Submission | Unreadable, name: str) -> Trap:
-    """Return the trap in what was read; `name` is its name in errors.
+    """Return the trap in a file that was read; `name` is its name in errors.
 
     Raise `UsageError` if it is unreadable or too large.
     """
@@ -49,7 +49,7 @@ def refuse_trap(exercise: Exercise, read: Submission | Unreadable, file: str, se
 
 
 def is_unwritten(read: Submission | Unreadable) -> bool:
-    """Return whether a trap is as it was handed out: it has no line but empty ones and comments."""
+    """Return whether a trap is unchanged: all its lines are empty or comments."""
     lines = (line.strip() for line in _text(read).splitlines())
     return isinstance(read, Submission) and all(not line or line.startswith("#") for line in lines)
 

@@ -232,7 +232,7 @@ class _Process:
         self._waited = 0.0
         """How long the test worker had waited for a processor when the current run began."""
         self._mark = 0.0
-        """The reading of `_moment` then."""
+        """The value of `_moment` when the current run began."""
         self._preparing = 0.0
         """The seconds of the current run in which the subject was loaded."""
 
@@ -321,7 +321,7 @@ class _Process:
         self._deadline = time.monotonic() + TEST_SECONDS
 
     def _moment(self, waited: float) -> float:
-        """Return the time, without the examiner's own and without waiting for a processor. `waited` is the test's."""
+        """Return the time minus the examiner's own time and all waits for a processor; `waited` is the test's wait."""
         return time.monotonic() - waited - self._replies.waited() - own_seconds()
 
     def _answer(self, message: Ask, noisy: int | None) -> None:

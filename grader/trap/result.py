@@ -1,4 +1,4 @@
-"""The result of a trap: what each test is worth, and what the trap caught. Text is made of it in `report/trap.py`."""
+"""The result of a trap: the standing of each test, and the caught defects. `report/trap.py` makes text of it."""
 
 from enum import StrEnum
 

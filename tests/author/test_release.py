@@ -701,7 +701,7 @@ def test_where_there_are_no_hints_and_no_explanations_no_page_speaks_of_them(edi
 
 def test_a_place_inside_the_course_is_refused(own_course):
     for folder in ("exercises/out", "solutions/exercise_03/out", "tests/out"):
-        with pytest.raises(UsageError, match="lies in the course's own"):
+        with pytest.raises(UsageError, match="is inside the course's own"):
             release(own_course, own_course.root / folder)
 
 

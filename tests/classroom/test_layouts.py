@@ -163,7 +163,7 @@ def test_what_the_course_and_systems_leave_behind_is_counted_in_one_line(tmp_pat
     put(tmp_path, "__MACOSX/ada/._attention.py")
     entries, told = listed(tmp_path)
     assert [entry[:2] for entry in entries] == [("ada", "exercise_03")]
-    assert told == ["left by systems, or handed out beside an exercise: 4 in all"]
+    assert told == ["left by operating systems, or handed out beside an exercise: 4 in all"]
 
 
 def test_of_many_strays_beside_submissions_a_few_are_named_and_the_others_counted(tmp_path):

@@ -183,7 +183,7 @@ def test_the_student_edition_is_taken_as_it_was_handed_out(tmp_path):
     name, found, told = listed(root)
     assert name == "edition"
     assert found == [("bo", "exercise_01", EDITION[2]), ("jane", "exercise_03", EDITION[0])]
-    assert all(line.startswith("left by systems") for line in told)
+    assert all(line.startswith("left by operating systems") for line in told)
     assert listed(root / "jane")[1] == [("jane", "exercise_03", "exercises/exercise_03/attention.py")]
 
 
@@ -540,7 +540,7 @@ def test_the_folder_that_github_classroom_clones_into_is_no_student(tmp_path):
         for given in (place, place / f"{slug}-submissions", path):
             layout, found, told = listed(given, exercise="exercise_03")
             assert (layout, [each[:2] for each in found]) == ("repositories", both)
-            assert all(line.startswith("left by systems") for line in told)
+            assert all(line.startswith("left by operating systems") for line in told)
 
 
 def test_an_export_is_found_in_the_only_folder_that_there_is(tmp_path):

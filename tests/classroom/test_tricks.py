@@ -196,7 +196,7 @@ def test_no_timestamp_stops_the_class(tmp_path, stamp):
         special(path, stamp)
     _, found, lines = listed(root)
     assert found == honest
-    assert [line for line in lines if line.startswith("a time that is none, left out: submitted/eve/exercise_03/time")]
+    assert [line for line in lines if line.startswith("an invalid time, left out: submitted/eve/exercise_03/time")]
 
 
 @pytest.mark.parametrize("seconds", [float(1 << 62), float(1 << 40), -float(1 << 40), float("inf"), float("nan")])
@@ -219,8 +219,8 @@ def test_a_time_in_a_line_is_a_time_or_left_out_and_named(tmp_path):
     with open_layout(put(tmp_path / "all.jsonl", lines), EXERCISES, skipped, LayoutOptions()) as (layout, _):
         assert [each.submitted_at for each in layout] == ["2026-02-02T08:00:00Z", "", ""]
     assert skipped.lines() == [
-        "a time that is none, left out: all.jsonl, line 2: =1+1",
-        "a time that is none, left out: all.jsonl, line 3: 0001-01-01T00:00:00+09:00",
+        "an invalid time, left out: all.jsonl, line 2: =1+1",
+        "an invalid time, left out: all.jsonl, line 3: 0001-01-01T00:00:00+09:00",
     ]
 
 
@@ -465,7 +465,7 @@ def test_folders_without_end_and_without_number_cost_only_themselves(tmp_path, m
     _, found, lines = listed(root)
     assert found == honest
     assert any("it is more than 12 folders deep" in line for line in lines)
-    assert "more than is read of one student: exercise-03-mal: only the first 50 files are read" in lines
+    assert "more files than are read for one student: exercise-03-mal: only the first 50 files are read" in lines
 
 
 def test_long_names_cost_only_themselves(tmp_path):
@@ -518,7 +518,7 @@ def test_a_class_of_forty_with_every_trick_has_the_right_grades_and_every_trick_
     }
     assert all(score in (None, 0.0) for student, score in scores.items() if student.startswith("eve"))
     assert (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) < 512 << 10
-    assert skipped.counts["a time that is none, left out"] == len(STAMPS) + 4
+    assert skipped.counts["an invalid time, left out"] == len(STAMPS) + 4
     assert skipped.counts["an archive that is too large"] >= 40
     lines = "\n".join(skipped.lines())
     for trick in (*STAMPS, "stamp-folder", "stamp-pipe", "stamp-link", "stamp-sparse", "bombs", "names"):

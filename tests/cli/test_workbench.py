@@ -76,7 +76,7 @@ def graded(course, fixed: set[str], exercise_id: str = EXERCISE) -> None:
 
 
 LAST = (
-    "That was the last one. What follows is yours: python -m grader try exercise_03 runs your file, "
+    "That was the last hint. Now it is up to you: python -m grader try exercise_03 runs your file, "
     "python -m grader diff exercise_03 shows your change."
 )
 """The hunt announces no number of defects, so no other defect is named."""
@@ -511,7 +511,7 @@ def test_where_all_is_fixed_and_something_new_fails_the_hint_is_to_look_at_the_c
     module.write_text(text.replace("self.dropout", "self.drop"), encoding="utf-8")
     shown = " ".join(run_cli("hint", EXERCISE, cwd=own_course.root).stdout.split())
     told = "python -m grader diff exercise_03 shows what you changed."
-    assert shown == f"What fails is new, none of it was in the starter: {told}"
+    assert shown == f"All that fails is new: the starter passes it. {told}"
 
 
 def test_the_hint_for_an_empty_file_says_how_to_get_the_starter_back(own_course, run_cli):

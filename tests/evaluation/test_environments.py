@@ -256,7 +256,7 @@ def test_inspect_lets_a_model_answer_again_after_findings(tmp_path):
     roles = [message.role for message in sample.messages]
     assert roles == ["user", "assistant", "user", "assistant"]
     assert "not fixed yet" in sample.messages[2].text
-    assert "Answers that are left: 2." in sample.messages[2].text
+    assert "Answers left: 2." in sample.messages[2].text
 
 
 def test_inspect_scores_traps(tmp_path):

@@ -158,7 +158,7 @@ def _require_unchanged(
     unit: str = "token",
     draw: Callable[[], Picture | None] = lambda: None,
 ) -> None:
-    """Raise `Failure` at the token or sample that moved most of those that must not move. `draw` makes its picture."""
+    """Raise `Failure`, which names the worst one, if a token or sample in `kept` moved. `draw` makes the picture."""
     require_shape(after, list(before.shape), "output")
     if before.dim() <= axis or before.size(axis) <= max(kept, default=-1):
         raise Failure(
@@ -193,7 +193,7 @@ def _require_unchanged(
 
 
 def _require_moved(before: torch.Tensor, after: torch.Tensor, axis: int, token: int, action: str) -> None:
-    """Raise `Failure` if no output from the changed token on moves: an output that never moves cannot leak.
+    """Raise `Failure` if no output at or after the changed token moves: an output that never moves cannot leak.
 
     Other checks compare which outputs move: in local attention a token reaches only its neighbours.
     """

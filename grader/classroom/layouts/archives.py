@@ -46,7 +46,7 @@ CONTENT_SUFFIXES = {".py", ".ipynb", ".yml", ".txt", ".zip", ".jsonl"}
 """Suffixes of submissions and of files that describe them. Other members are unpacked as empty files."""
 
 BOUNDED_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
-"""Compression methods of which Python unpacks a piece at a time. Of the others it unpacks everything into memory."""
+"""Compression methods that Python unpacks piece by piece. It unpacks all others into memory at once."""
 
 MEMBER_COST = 4_096
 """Bytes that a file takes on disk beside its content."""
@@ -111,7 +111,7 @@ class Unpacker:
     def unpack(self, path: Path, name: str, skipped: SkippedFiles, budget: Budget) -> Path | None:
         """Return the folder with an archive's files, or None if it cannot be opened. Record what is left out.
 
-        What it takes is taken from the student's budget.
+        Its size is subtracted from the student's budget.
         """
 
         def unpack_members(archive: zipfile.ZipFile, target: Path) -> None:
@@ -165,13 +165,13 @@ class Unpacker:
 
 
 FindStudents = Callable[[list[str]], str]
-"""Of the names at the top of a class's archive, return the folder in which all students' folders are, or nothing."""
+"""Given the names at the top of a class's archive, return the folder of all students' folders, or nothing."""
 
 
 def _unpack_shares(
     archive: zipfile.ZipFile, target: Path, name: str, skipped: SkippedFiles, find_students: FindStudents
 ) -> None:
-    """Unpack the archive of a class, and record each share of it of which nothing can be unpacked."""
+    """Unpack the archive of a class, and record each share from which nothing can be unpacked."""
     budget = Budget.of_class()
     budgets: dict[str, Budget] = {}
     named: set[str] = set()
@@ -201,7 +201,7 @@ def _unpack_shares(
 def _in_fair_order(
     members: list[zipfile.ZipInfo], find_students: FindStudents
 ) -> Iterator[tuple[str, zipfile.ZipInfo]]:
-    """Yield the members, each with the name of its share, in the order of what the share takes up to there."""
+    """Yield the members with the name of their share, sorted by the size that the share reaches with the member."""
     paths = [PurePosixPath(storable(member.filename)).parts for member in members]
     common = _count_common(paths, members)
     folder = find_students(sorted({parts[common] for parts in paths if len(parts) > common}))
@@ -217,7 +217,7 @@ def _in_fair_order(
 
 
 def _count_common(paths: list[tuple[str, ...]], members: list[zipfile.ZipInfo]) -> int:
-    """Return how many folders all members have in common, apart from what systems leave."""
+    """Return how many folders all members have in common; ignore files that operating systems add."""
     common = 0
     while True:
         inside = [(parts, member) for parts, member in zip(paths, members, strict=True) if len(parts) > common]

@@ -29,7 +29,7 @@ MAX_NAMES = 1_000
 MAX_EXAMPLES_OF_STUDENT = 2
 """How many of the named files may belong to one student, so that nobody can hide others' files behind their own."""
 
-LEFT_BEHIND = "left by systems, or handed out beside an exercise"
+LEFT_BEHIND = "left by operating systems, or handed out beside an exercise"
 """The only kind whose files are never named."""
 
 UNKNOWN, STRAY, LINK = "no such exercise", "no submission", "a link, not followed"
@@ -39,8 +39,8 @@ RENAMED = "unusual file name, graded anyway"
 NOTHING = "contains nothing to grade"
 BROKEN, TOO_LONG = "a broken line", "a line too long"
 TOO_MUCH = "an archive that is too large"
-TOO_MANY = "more than is read of one student"
-NO_TIME = "a time that is none, left out"
+TOO_MANY = "more files than are read for one student"
+NO_TIME = "an invalid time, left out"
 SAME_ID = "several students under one id, each graded under an id of its own"
 
 USUAL_KINDS = (UNKNOWN, STRAY, TWICE, NO_EXERCISE, RENAMED)

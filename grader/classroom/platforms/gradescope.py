@@ -78,7 +78,7 @@ def _read_metadata(path: Path) -> dict[str, Any]:
             text = file.read(MAX_METADATA_BYTES + 1)
         if len(text) > MAX_METADATA_BYTES:
             raise UsageError(f"{path} is larger than {MAX_METADATA_BYTES:,} bytes; export fewer submissions at once")
-        # every scalar stays text: an id may begin with 0, and a number or a time may be one that Python has not
+        # every scalar stays text: an id may begin with 0, and Python cannot represent every number and time
         loader = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
         content = yaml.load(text.decode(), Loader=loader)  # noqa: S506 - both are safe ones
     except (OSError, ValueError, yaml.YAMLError) as error:

@@ -39,7 +39,7 @@ ORIGINS = {
         "Tuned: a proof holds only if each of them gets all points."
     ),
     Corpus.VARIANTS: (
-        "The reference with every subset of its defects put back, but the empty one; the whole set is the starter. "
+        "The reference with each non-empty subset of its defects put back; with all of them it is the starter. "
         "Tuned: a proof holds only if every subset is identified. A variant with extra defects alone counts as right."
     ),
     Corpus.WRONG_FIXES: (
@@ -55,7 +55,7 @@ ORIGINS = {
 
 
 class Layer(StrEnum):
-    """What an attack is aimed at."""
+    """The target of an attack."""
 
     EXAMINER = "the examiner: its messages, comparisons and reports"
     FILES = "files and secrets"
@@ -83,7 +83,7 @@ LAYERS = {
     "wire": Layer.EXAMINER,
     "writing": Layer.FILES,
 }
-"""What each family of attacks is aimed at."""
+"""The target of each family of attacks."""
 
 
 class Attack(Struct, frozen=True, kw_only=True):
@@ -108,7 +108,7 @@ class Case(Struct, frozen=True, kw_only=True):
     is_right: bool = False
     """True if it deserves all points."""
     expect: Expectation = Expectation()
-    """The statuses that are known of some defects, or of all."""
+    """The known statuses of some or all defects."""
     most_points: float | None = None
     """The most points that an attack deserves."""
 
@@ -145,7 +145,7 @@ def cases_of(course: Course, exercise_ids: list[str]) -> Iterator[Case]:
 
 
 def _variants(exercise: Exercise, reference: str) -> Iterator[Case]:
-    """Yield the variants that lack all points: stretch defects alone cost none, and so are right."""
+    """Yield the variants. A variant with stretch defects alone loses no points, so it counts as right."""
     for subset in exercise.subsets():
         if subset:
             chosen = [defect for defect in exercise.defects if defect.id in subset]

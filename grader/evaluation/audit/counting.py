@@ -14,7 +14,7 @@ from grader.verdict.verdict import Result, Verdict
 
 
 def grading_of(case: Case, kind: str, verdict: Verdict) -> Grading:
-    """Compare a verdict with what is known about its case."""
+    """Compare a verdict with the truth about its case."""
     expected = _expected(case.expect)
     statuses = {defect.id: defect.status for defect in verdict.defects}
     known = {name: statuses[name] for name in expected if verdict.was_checked() and name in statuses}

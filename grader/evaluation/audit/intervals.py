@@ -11,7 +11,7 @@ STEPS = 60
 def clopper_pearson(count: int, total: int, level: float = LEVEL) -> tuple[float, float] | None:
     """Return the two-sided exact bounds of a share, from 0 to 1; None if there is nothing to count."""
     if not 0 <= count <= total:
-        raise ValueError(f"{count} of {total} is no count")
+        raise ValueError(f"{count} of {total} is not a valid count")
     if total == 0:
         return None
     tail = (1 - level) / 2

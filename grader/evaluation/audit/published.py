@@ -1,7 +1,7 @@
 """Figures that others published about their benchmarks, known escapes, and what the kit's page does not claim.
 
-The figures were read in November 2026. They measure other things on other cases: they stand beside the kit's own
-figures and are not compared with them.
+The figures were read in November 2026. They measure other things on other cases, so the page shows them beside the
+kit's own figures without a comparison.
 """
 
 from grader.evaluation.audit.records import Escape, Published
@@ -66,14 +66,14 @@ KNOWN_ESCAPES = (
         fix="None: it is their purpose. solutions/EVALUATION.md names them and says how to leave them out.",
     ),
 )
-"""Errors that gave points or took them, or could have."""
+"""Errors of the kit that changed points or could have changed them."""
 
 NOT_CLAIMED = (
     "The checks were tuned on every corpus here. The shares do not say how often the kit errs on new cases.",
     "The bounds treat cases as independent draws. Cases of one hunt resemble each other, so the true bounds are wider.",
     "One version of torch ran. Whether verdicts differ between versions was not measured here.",
-    "An attack that earned nothing may still have disturbed the machine. The page counts points alone.",
-    "A layer is what a family of attacks is aimed at. Which layer stopped an attack was not measured.",
-    "The time of a grading depends on what else the machine did meanwhile.",
-    "The list of known escapes has what the history of the kit records. Others were possible, and may be now.",
+    "An attack that earned nothing may still have disturbed the machine. The page counts points only.",
+    "Attacks are listed under the layer that they aim at. Which layer stopped an attack was not measured.",
+    "The time of a grading depends on the load of the machine.",
+    "The list of known escapes comes from the kit's history. There may have been others, and there may be more.",
 )

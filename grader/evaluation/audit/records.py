@@ -1,4 +1,4 @@
-"""What an audit observed, and the counts that its page shows. The page is made of these records alone."""
+"""The observations of an audit, and the counts on its page. The page is made of these records alone."""
 
 from msgspec import Struct
 
@@ -48,15 +48,15 @@ class Row(Struct, frozen=True, kw_only=True):
     name: str
     gradings: int
     right_refused: Share
-    """Of the right cases that were judged, those that did not get all points."""
+    """Judged right cases that did not get all points."""
     wrong_passed: Share
-    """Of the wrong cases that were judged, those that got all points."""
+    """Judged wrong cases that got all points."""
     exact: Share
-    """Of the defects with a known status, those reported so, counted over all gradings."""
+    """Defects whose known status was reported, counted over all gradings."""
     unknown: Share
     false: Share
     not_judged: Share
-    """Of all cases, those that the kit could not judge."""
+    """Cases that the kit could not judge."""
 
 
 class AttackRow(Struct, frozen=True, kw_only=True):
@@ -66,11 +66,11 @@ class AttackRow(Struct, frozen=True, kw_only=True):
     earned: Share
     names: list[str]
     layer: str = ""
-    """What a family is aimed at."""
+    """The target of a family."""
 
 
 class Escape(Struct, frozen=True, kw_only=True):
-    """An error of the kit that gave points or took them, or could have, and its repair."""
+    """An error of the kit that changed points or could have changed them, and its repair."""
 
     date: str
     escape: str
@@ -94,7 +94,7 @@ class Audit(Struct, frozen=True, kw_only=True):
     torch_version: str
     python_version: str
     command: str
-    """The command that makes the page again."""
+    """The command that reproduces the page."""
     level: float
     """The confidence level of all bounds."""
     seeds: list[int]
@@ -105,16 +105,16 @@ class Audit(Struct, frozen=True, kw_only=True):
     kinds: list[Row]
     hunts: list[Row]
     flips: Share
-    """Of the cases with several seeds, those that got all points at some seeds and not at others."""
+    """Cases that got all points at some of their seeds and not at others."""
     right_refused: list[str]
     """The names of the right cases that were refused at some seed."""
     wrong_passed: list[str]
     """The names of the wrong cases that passed at some seed."""
     attacks: list[AttackRow]
     layers: list[AttackRow]
-    """The same attacks by what they are aimed at."""
+    """The same attacks by their target."""
     attacks_left_out: int
-    """Attacks of the corpus that are not files, or that were not asked for."""
+    """Attacks of the corpus that are not files, or that the user did not request."""
     jobs: int
     seconds: float
     """Wall-clock time of all gradings."""

@@ -63,7 +63,7 @@ def answer_repeatedly(form: str, attempts: int, course: str | None) -> Solver:
             found = await assess(hunt, Form(form), state.output.completion, course=course)
             if found.value is None or found.value == 1:
                 break
-            state.messages.append(ChatMessageUser(content=f"{found.feedback}\n\nAnswers that are left: {left}."))
+            state.messages.append(ChatMessageUser(content=f"{found.feedback}\n\nAnswers left: {left}."))
         return state
 
     return solve

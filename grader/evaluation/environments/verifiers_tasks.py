@@ -91,4 +91,4 @@ class HuntEnv(SingleAgentEnv, vf.Env[HuntEnvConfig]):
                 found = await task.assess(answer.last_reply)
                 if found.value == 1:
                     break
-                answer = await chat.turn(f"{found.feedback}\n\nAnswers that are left: {left}.")
+                answer = await chat.turn(f"{found.feedback}\n\nAnswers left: {left}.")

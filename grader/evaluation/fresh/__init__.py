@@ -1,1 +1,1 @@
-"""Fresh hunts: mutants of rewritten references, kept only if checks see every defect and tell every subset apart."""
+"""Fresh hunts: mutants of rewritten references, kept if checks detect every defect and distinguish every subset."""

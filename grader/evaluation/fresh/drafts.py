@@ -16,7 +16,7 @@ from grader.author.rewrites import RULES, rewrite
 from grader.author.statement_rewrites import SUFFIX
 
 UNLIKELY_RULES = ("fused attention", "functional linear", "inputs copied", "softmax of logarithms")
-"""Rules whose result looks like no author's code."""
+"""Rules whose results no author would write."""
 
 RULE_SHARE = 0.4
 """The share of the rules that a draft applies."""
@@ -28,7 +28,7 @@ UNFIT_OPERATORS = ("None assigned", "argument dropped", "statement removed")
 """Operators whose mutants nearly always crash, or leave a `pass` that names the place: there is little to hunt."""
 
 LIKELY_FACTOR = 4
-"""How much more often a fault is one of attention or modules than one of any code."""
+"""How much more often a fault concerns attention or modules than any other code."""
 
 MOST_FRAGMENT_LINES = 6
 
@@ -75,7 +75,7 @@ LIKELY = (ATTENTION_OPERATORS | MODULE_OPERATORS | OWN_OPERATORS).keys()
 
 
 def rewritten(source: str, draw: random.Random) -> tuple[str, list[str]]:
-    """Return the source in another hand, and the rules that were applied: calls, names, order, layout."""
+    """Return the source in another author's style, and the rules that were applied: calls, names, order, layout."""
     rules = [name for name in RULES if name not in UNLIKELY_RULES and draw.random() < RULE_SHARE]
     draw.shuffle(rules)
     text = rewrite(source, tuple(rules), lambda: draw.random() < 1 - RULE_SHARE / 2)
@@ -87,7 +87,7 @@ def rewritten(source: str, draw: random.Random) -> tuple[str, list[str]]:
 
 
 def _methods_in_another_order(source: str, draw: random.Random) -> str:
-    """Return the source with the methods of each class, but for the constructor, in another order."""
+    """Return the source with the methods of each class, except the constructor, in another order."""
     tree = ast.parse(source)
     for owner in ast.walk(tree):
         if not isinstance(owner, ast.ClassDef):

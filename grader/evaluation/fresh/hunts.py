@@ -1,4 +1,4 @@
-"""Write fresh hunts into a folder: any number of them, or one after the other for as long as somebody asks."""
+"""Write fresh hunts into a folder, one after another, as long as the caller asks for more."""
 
 import itertools
 from collections.abc import Generator, Iterable, Iterator
@@ -16,7 +16,7 @@ from grader.verdict.judge import MAX_SEED
 
 SERVICE = "grader.evaluation.fresh.service"
 MOST_SECONDS = 600.0
-"""The longest that one hunt may take, with all drafts that are dropped before it."""
+"""The time limit of one hunt, including all drafts that are dropped before it."""
 
 README = """\
 # Fresh hunts
@@ -30,7 +30,7 @@ The kit made these hunts from seed {seed}. Nobody has published them.
 
 
 class Progress(Struct, frozen=True, kw_only=True):
-    """A hunt that was written, and how the drafts ended until now, by the number of drafts."""
+    """A hunt that was written, and the number of drafts so far for each way in which they ended."""
 
     hunt: Hunt
     counts: dict[str, int]
@@ -39,7 +39,7 @@ class Progress(Struct, frozen=True, kw_only=True):
 def fresh_hunts(
     folder: str | Path, *, seed: int, course: str | Path | None = None, bases: Iterable[str] = ()
 ) -> Iterator[Hunt]:
-    """Yield hunts without end that no model has seen, and write each into a course folder first.
+    """Yield hunts without end that no model has seen; write each into a course folder before yielding it.
 
     - `folder` is new or empty. It becomes a course: `grade(hunt.id, source, course=folder)`.
     - `seed` determines every hunt, together with its number. Other seeds give other hunts; `seed_of` gives seeds for

@@ -36,10 +36,10 @@ MOST_FAULTS_TRIED = 10
 """Faults that an attempt tries before it gives up."""
 
 NUMBERS_OF_DEFECTS = {1: 4, 2: 4, 3: 2}
-"""How often a hunt has so many defects."""
+"""The relative frequency of each number of defects."""
 
 MOST_RUNNERS = 40
-"""Runners that are kept with the answers of their references. All of the course took 1.2 GB."""
+"""Runners that are kept with the answers of their references. For the whole course they took 1.2 GB."""
 
 POINTS = 3.0
 NOTHING_ELSE_BROKE = 1.0
@@ -53,8 +53,8 @@ class Dropped(Exception):  # noqa: N818 - not an error: the next attempt follows
 class Maker:
     """Makes hunts from a course's exercises and writes them into another course.
 
-    The seed determines all hunts, one after the other. `counts` counts drafts by their end: `kept`, or why a draft was
-    dropped.
+    The seed determines all hunts, one after the other. `counts` has the number of drafts that were kept, and of those
+    dropped for each reason.
     """
 
     def __init__(self, course: Course, target: Course, source: WorkerSource, bases: list[str], seed: int) -> None:
@@ -69,12 +69,12 @@ class Maker:
         self._unfit: set[Path] = set()
 
     def close(self) -> None:
-        """Close what examining opened."""
+        """Close the runners."""
         for runner in self._runners.values():
             runner.close()
 
     def make(self, exercise_id: str, number: int) -> Made:
-        """Write a hunt that differs from all hunts before, and return it; raise `KitError` if no draft holds."""
+        """Write a hunt that differs from all earlier hunts, and return it; raise `KitError` if no draft can be kept."""
         for attempt in range(MOST_ATTEMPTS):
             draw = random.Random(f"{self._seed}/{number}/{attempt}")  # noqa: S311 - repeatable by its seed
             base = draw.choice(self._bases)
@@ -89,12 +89,12 @@ class Maker:
             self.counts["kept"] += 1
             return made
         raise KitError(
-            f"no draft of {exercise_id} held in {MOST_ATTEMPTS} attempts; choose another seed, or more exercises "
-            "with --from"
+            f"no draft of {exercise_id} could be kept in {MOST_ATTEMPTS} attempts; choose another seed, or more "
+            "exercises with --from"
         )
 
     def _write(self, made: Made, number: int, path: Path) -> None:
-        """Write a hunt; raise `Dropped`, and remove it, unless it holds where it is graded, with other inputs too."""
+        """Write a hunt and examine it in its course, also with other inputs; if it fails, remove it and raise."""
         write_hunt(self._course, self._target, made, self._seed, number)
         exercise = load_exercise(self._target.description(made.exercise.id))
         try:
@@ -200,7 +200,7 @@ class _Examined:
         return self._known[text, seed]
 
     def crashes_at_once(self, fault: Fault) -> bool:
-        """Return whether the first check already crashes. Most faults that do are found so, in a part of the time."""
+        """Return whether the first check already crashes. This finds most crashing faults in a fraction of the time."""
         submission = submission_from_text(self.text(fault))
         return _failing(self._runner.examine(submission, KEY_SEED, only=self._first_check)) is None
 
@@ -221,7 +221,7 @@ class _Examined:
 
 
 def _failing(examination: Examination) -> dict[str, str] | None:
-    """Return the signatures of failed checks; None if some check ended otherwise than by a comparison."""
+    """Return the signatures of failed checks; None if some check neither passed nor failed by a comparison."""
     if examination.unloadable is not None:
         return None
     if any(each.status not in (Status.PASSED, Status.FAILED) for each in examination.outcomes):

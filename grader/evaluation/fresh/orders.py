@@ -1,10 +1,10 @@
-"""What is asked of the process that makes fresh hunts, and what it answers."""
+"""Requests to the process that makes fresh hunts, and its answers."""
 
 from msgspec import Struct
 
 
 class Order(Struct, frozen=True, kw_only=True):
-    """What the process is to make: hunts of one seed, from some exercises of a course, in a folder."""
+    """The hunts to make: of one seed, from some exercises of a course, in a folder."""
 
     root: str
     folder: str
@@ -13,7 +13,7 @@ class Order(Struct, frozen=True, kw_only=True):
 
 
 class Report(Struct, frozen=True, kw_only=True):
-    """The hunt that was written, or the error. `counts` counts the drafts of this process until now by their end."""
+    """The hunt that was written, or the error. `counts` counts this process's drafts so far, by how they ended."""
 
     exercise: str = ""
     counts: dict[str, int] = {}
@@ -21,5 +21,5 @@ class Report(Struct, frozen=True, kw_only=True):
 
 
 def exercise_id_of(number: int) -> str:
-    """Return the id of the hunt of a number."""
+    """Return the id of the hunt with this number."""
     return f"exercise_{number:02d}"

@@ -40,7 +40,7 @@ class AnsweredClaim(Struct, frozen=True, kw_only=True):
 
 
 class Findings(Struct, frozen=True, kw_only=True):
-    """What the kit found out about a starter."""
+    """The kit's observations of a starter."""
 
     questions: list[Question] = []
     values: list[ListedValue] = []

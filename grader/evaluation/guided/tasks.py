@@ -10,7 +10,7 @@ MOST_CLAIMS = 4
 """The most claims of an answer that are judged; more would be guesses."""
 
 ENOUGH_CLAIMS = 2
-"""The claims of which a right implementation contradicts each that earn everything."""
+"""The number of claims contradicted by a right implementation that earns everything."""
 
 PREDICT_TASK = """\
 Do not repair the file. Answer these questions about it. Return one line for each question: its number, a colon, and the
@@ -22,7 +22,7 @@ same call of a right implementation. A claim counts if it is true of the file an
 such claims earn everything. Return at most four claims in one fenced block, one on each line."""
 
 CHOICE = re.compile(r"^[\s>*-]*\**(\d{1,2})\**\s*[:.)=-]+\s*\**\(?(\d{1,2})\b", re.MULTILINE)
-"""A line of an answer to questions: the number of a question and that of an option."""
+"""A line of an answer: the number of a question and the number of an option."""
 
 BULLET = re.compile(r"^[\s>*-]*(?:\d+[.)]\s+)?")
 

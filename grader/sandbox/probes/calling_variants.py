@@ -253,7 +253,7 @@ def _double(value: Any) -> Any:
 
 
 def finer(value: torch.Tensor) -> torch.Tensor:
-    """Return nearly the same numbers in float64, with digits that float32 has not."""
+    """Return nearly the same numbers in float64, with digits that float32 lacks."""
     return value.double() * (1 - 2**-26)
 
 

@@ -25,7 +25,7 @@ class TrapJudgement(Struct, frozen=True, kw_only=True):
 
 
 class FollowedTrap:
-    """Judges the exercise's trap after each save. What was there when the watch began is not judged."""
+    """Judges the exercise's trap after each save, but not the trap that exists when the watch begins."""
 
     def __init__(self, course: Course, exercise_id: str, seed: int, report: Callable[[TrapJudgement], None]) -> None:
         self._course, self._exercise_id, self._seed, self._report = course, exercise_id, seed, report

@@ -188,7 +188,7 @@ PROMISES: dict[str, Keeps] = {
     r"norm` is applied|What is normed|stream that runs on is|computes is|what is not dropped is|Not folded": values,
     r"The target of|last place of": values,
     r"The loss (is|of)|[Ii]t is the sum of three|binary cross entropy|cross entropy of": values,
-    r"[Ss]urprise of|[Aa]dvantage of|Kept are|All others get|elder learns|can be differentiated|takes one step": values,
+    r"[Ss]urprise of|[Aa]dvantage of|words are kept|All others get|elder learns|can be differentiated|takes one step": values,
     r"put in training mode|Backward passes|as `torch.chunk`|The step that the optimizer": values,
     r"is multiplied by|then `": values,
     r"cut off from the graph": lambda checks, _: checks.test("learns_by_itself"),
@@ -224,11 +224,11 @@ PROMISES: dict[str, Keeps] = {
 FREE = re.compile(
     r"not judged|may go on working;|` divides `|must be divisible|up to you|How you write"
     r"|Everything else (may change|is yours)|rewrite the (code|function)"
-    r"|does no harm|^\| (---|tensor|what) |whatever the two numbers|attributes? `dropout`$"
+    r"|word may be kept|^\| (---|tensor|what) |whatever the two numbers|attributes? `dropout`$"
     r"|^`\w+\([^`]*\)`( and `\w+\([^`]*\)`)? (is an?|are) (`[a-z.]+(Module|Optimizer)`s?|function)( for serving)?[.;:]"
-    r"|^`\w+\([^`]*\)`$|^`step\(\)` takes no argument|^The size of a head is|of one sample alone"
+    r"|^`\w+\([^`]*\)`$|^`step\(\)` works without arguments|^The size of a head is|of one sample alone"
 )
-"""What needs no check: what leaves something free, heads of tables, and signatures, whose defaults are looked at."""
+"""Sentences that need no check: freedoms, heads of tables, and signatures, whose defaults another test covers."""
 
 
 def statements(exercise_id: str) -> Iterator[str]:
