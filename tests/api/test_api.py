@@ -49,7 +49,7 @@ def test_a_name_that_is_not_public_is_an_attribute_error():
         grader.grades  # noqa: B018 - asking for it is the test
 
 
-def test_what_is_public_is_there_and_comes_from_where_it_is_made():
+def test_every_public_name_exists_and_comes_from_the_module_that_defines_it():
     import grader
 
     public = {name: getattr(grader, name) for name in grader.__all__}
@@ -71,7 +71,7 @@ def test_text_and_path_get_the_same_verdict_from_the_same_seed(tmp_path):
     assert grade("exercise_03", REFERENCE).outcome is Result.FIXED
 
 
-def test_text_with_a_byte_order_mark_and_other_line_ends_is_what_it_is_in_a_file():
+def test_text_with_a_byte_order_mark_and_other_line_ends_is_read_as_in_a_file():
     assert grade("exercise_03", "\ufeff" + REFERENCE.replace("\n", "\r\n")).outcome is Result.FIXED
 
 
@@ -126,7 +126,7 @@ def test_what_the_caller_does_wrong_is_an_error():
         grade("exercise_03", b"x = 1")
 
 
-def test_many_are_judged_in_order_with_one_seed_and_nothing_but_verdicts_comes_out():
+def test_grade_many_yields_only_verdicts_in_order_and_with_one_seed():
     sources = [REFERENCE, UNPARSABLE, STARTER, "import os; os.abort()", "\ud800", REFERENCE, STARTER]
     verdicts = list(grade_many((("exercise_03", source) for source in sources), jobs=2))
     wanted = {REFERENCE: Result.FIXED, STARTER: Result.NOT_FIXED}
@@ -134,7 +134,7 @@ def test_many_are_judged_in_order_with_one_seed_and_nothing_but_verdicts_comes_o
     assert len({verdict.seed for verdict in verdicts}) == 1
 
 
-def test_an_endless_iterable_is_taken_a_few_ahead_and_closing_ends_what_is_under_way():
+def test_an_endless_iterable_is_read_a_few_ahead_and_closing_cancels_the_judged_ones():
     taken = itertools.count()
     position = 0
 
@@ -154,7 +154,7 @@ def test_an_endless_iterable_is_taken_a_few_ahead_and_closing_ends_what_is_under
     assert gone(set(examiners_of(os.getpid())) - before)
 
 
-def test_an_error_of_the_iterables_own_and_an_unknown_exercise_end_the_iteration_in_their_turn():
+def test_an_error_of_the_iterable_or_of_an_exercise_is_raised_in_its_turn():
     def failing():
         yield "exercise_03", REFERENCE
         raise LookupError("no more")
@@ -212,7 +212,7 @@ def test_a_changed_exercise_is_read_again(tmp_path):
 
 
 @pytest.mark.slow
-def test_an_examiner_that_died_is_replaced_and_one_that_dies_twice_is_said(monkeypatch):
+def test_an_examiner_that_died_is_replaced_and_two_deaths_are_reported(monkeypatch):
     grade("exercise_03", REFERENCE)
     for process in examiners_of(os.getpid()):
         os.kill(process, signal.SIGKILL)

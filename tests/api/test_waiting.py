@@ -41,7 +41,7 @@ def test_a_timeout_is_a_verdict_without_a_score_and_the_next_submission_is_judge
 
 
 @pytest.mark.parametrize("timeout", [0, -1, "1", float("nan"), float("inf")])
-def test_a_timeout_that_is_no_number_of_seconds_is_an_error(timeout):
+def test_an_invalid_timeout_is_an_error(timeout):
     with pytest.raises(UsageError, match=r"timeout is .*; use a number of seconds above 0"):
         grade("exercise_03", REFERENCE, timeout=timeout)
 
@@ -127,7 +127,7 @@ def test_without_order_a_submission_that_hangs_delays_no_other_one_and_tags_name
 
 
 @pytest.mark.parametrize("ordered", [True, False])
-def test_verdicts_under_way_come_before_the_exception_of_the_source(ordered):
+def test_verdicts_on_submissions_already_read_come_before_the_exception_of_the_iterable(ordered):
     def failing():
         yield "exercise_03", UNPARSABLE, 0
         yield "exercise_03", REFERENCE, 1
@@ -140,7 +140,7 @@ def test_verdicts_under_way_come_before_the_exception_of_the_source(ordered):
     assert sorted(tags) == [0, 1]
 
 
-def test_errors_of_one_exercise_or_source_are_verdicts_if_asked_for(tmp_path):
+def test_errors_of_one_exercise_or_source_are_verdicts_on_request(tmp_path):
     submissions = [
         ("exercise_99", REFERENCE),
         ("exercise_03", tmp_path / "missing.py"),

@@ -152,7 +152,7 @@ def told(attack: Attack, course: str) -> bytes:
 
 
 @pytest.mark.parametrize("platform", ["gradescope", "prairielearn", "nbgrader"])
-def test_who_handed_in_two_files_is_told_which_of_them_counted(course, tmp_path, platform):
+def test_a_student_with_two_files_learns_which_one_was_graded(course, tmp_path, platform):
     folder = tmp_path / "handed in"
     folder.mkdir()
     for twin in course.editable_files("exercise_03"):
@@ -268,7 +268,7 @@ def test_nothing_is_overwritten_and_a_platform_must_be_known(course, package, ru
 
 
 @pytest.mark.slow
-def test_a_package_goes_through_a_pipe_and_to_where_a_link_leads(course, tmp_path):
+def test_a_package_can_be_written_to_a_pipe_and_through_a_link(course, tmp_path):
     pipe, target = tmp_path / "pipe.zip", tmp_path / "link"
     os.mkfifo(pipe)
     target.symlink_to(tmp_path / "there")
@@ -307,7 +307,7 @@ def test_results_go_through_a_pipe_and_a_link_of_the_operators_and_never_through
 
 
 @pytest.mark.slow
-def test_gradescope_is_told_what_cannot_be_judged_and_what_is_not_closed(grader):
+def test_gradescope_shows_why_a_file_is_not_gradable_and_which_walls_are_open(grader):
     machine = grader("gradescope", lacks=("namespaces", "landlock"))
     subprocess.run(["chmod", "-R", "go=", machine.source], check=True)  # as setup.sh does
     done, results = machine.grade(None)
@@ -335,7 +335,7 @@ def test_what_the_kit_cannot_judge_leaves_no_results(grader):
 
 
 @pytest.mark.slow
-def test_prairielearn_takes_a_part_of_one_and_no_attempt_for_a_syntax_error(grader):
+def test_prairielearn_gets_a_score_up_to_one_and_a_syntax_error_costs_no_attempt(grader):
     machine = grader("prairielearn")
     done, results = machine.grade(reference(EXERCISE))
     assert done.returncode == 0, done.stderr
@@ -477,7 +477,7 @@ def test_no_attack_reads_the_reference_forges_a_result_or_is_left_running(grader
 
 @pytest.mark.slow
 @pytest.mark.parametrize("platform", ["gradescope", "prairielearn"])
-def test_an_image_is_built_by_what_pip_alone_brings(package, tmp_path, monkeypatch, platform):
+def test_an_image_needs_only_what_pip_installs(package, tmp_path, monkeypatch, platform):
     """In the image's own root, with this machine's Python and wheels, and none of its packages."""
     monkeypatch.setenv("PIP_NO_COMPILE", "1")  # most of what torch brings is never imported
     machine = Grader(tmp_path / platform, platform, package(platform), builds=True)

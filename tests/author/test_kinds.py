@@ -291,7 +291,7 @@ FINDINGS = {
 }
 
 
-def test_a_finding_names_what_is_compared_as_the_kind_has_it(example):
+def test_a_finding_uses_the_kinds_name_for_the_compared_value(example):
     example, judge = example
     starter = example.reference.replace(example.fix, example.was)
     kind = load_exercise(judge.course.description(EXERCISE)).interface.kind
@@ -300,7 +300,7 @@ def test_a_finding_names_what_is_compared_as_the_kind_has_it(example):
     assert re.match(FINDINGS[kind.name], text), text
 
 
-def test_what_is_not_there_is_named_as_what_it_is(example):
+def test_a_missing_class_or_function_is_reported_as_a_class_or_function(example):
     _, judge = example
     interface = load_exercise(judge.course.description(EXERCISE)).interface
     what = "function" if interface.function else "class"
@@ -310,7 +310,7 @@ def test_what_is_not_there_is_named_as_what_it_is(example):
     assert f"name your {what} {interface.entry()}" in str(verdict.reason)
 
 
-def test_a_kind_and_its_checks_have_to_go_together(example):
+def test_a_check_that_does_not_suit_the_kind_is_refused(example):
     _, judge = example
     path = judge.course.description(EXERCISE)
     sound = path.read_text(encoding="utf-8")
@@ -391,7 +391,7 @@ class Lion(torch.optim.Optimizer):
 
 
 @pytest.mark.parametrize("closure", [False, True])
-def test_an_optimizer_that_reads_signs_alone_is_seen_to_mix_up_its_order(tmp_path, closure):
+def test_swapped_steps_of_a_sign_optimizer_are_detected(tmp_path, closure):
     """The momentum is of another sign than the gradient for some of its numbers, whatever is drawn."""
     course = Course(root=tmp_path)
     example = EXAMPLES["optimizer"]
@@ -399,9 +399,7 @@ def test_an_optimizer_that_reads_signs_alone_is_seen_to_mix_up_its_order(tmp_pat
     lines = LION.splitlines(keepends=True)
     update, momentum = (next(line for line in lines if word in line) for word in ("p.sub_", "m.lerp_"))
     starter = LION.replace(update + momentum, momentum + update)
-    fixed_sizes = (
-        "{rows: 11, columns: 37}"  # as `new` writes it: what hangs on signs shows in one number of some hundreds
-    )
+    fixed_sizes = "{rows: 11, columns: 37}"  # as `new` writes it: a fault of signs changes one number in some hundreds
     described = DESCRIPTION.format(interface=interface, sizes=fixed_sizes, was="p.sub_", fix="p.sub_")
     checks = "  - {property: matches_reference, id: often, gradients: false, constructor: {steps: 23}}\n"
     if closure:
@@ -427,7 +425,7 @@ def test_an_optimizer_that_reads_signs_alone_is_seen_to_mix_up_its_order(tmp_pat
         judge.close()
 
 
-def test_a_step_that_needs_every_gradient_is_seen_where_a_parameter_is_unused(tmp_path):
+def test_a_step_that_needs_every_gradient_fails_with_an_unused_parameter(tmp_path):
     example = EXAMPLES["training_step"]
     course = Course(root=tmp_path)
     skips = "for each in (each for each in model.parameters() if each.grad is not None): each.grad.mul_(0.5)"

@@ -287,7 +287,7 @@ def test_token_ids_and_lengths_of_a_module_are_whole_numbers():
     }
 
 
-def test_how_a_dataset_cuts_is_handed_over_as_it_stands():
+def test_a_datasets_constructor_arguments_are_passed_unchanged():
     source = (
         "class Windows:\n    def __init__(self, token_ids, max_length, stride):\n        pass\n\n"
         "    def __getitem__(self, index):\n        pass\n"
@@ -315,7 +315,7 @@ def mixed_step(model, optimizer, x, y):
     assert found == {"x": ["steps", "batch", "width"], "y": {"integers": "classes", "shape": ["steps", "batch"]}}
 
 
-def test_what_is_looked_at_has_a_width_of_its_own_and_a_mask_the_axes_that_the_source_sees():
+def test_a_source_of_keys_has_its_own_width_and_a_mask_the_axes_that_the_source_uses():
     body = "B, N, C = x.shape\n        scores = scores.masked_fill(~context_mask[:, None, None, :], -1e9)"
     source = module("dim, num_heads, context_dim", "x, context, context_mask=None", body)
     interface = find_interface(source, "cross.py")
@@ -414,7 +414,7 @@ def test_other_values_than_the_defaults_are_tried_in_the_signatures_order():
     }
 
 
-def test_what_has_to_fit_the_inputs_is_left_at_its_default():
+def test_arguments_that_must_fit_the_inputs_keep_their_defaults():
     source = "def share(scores, dim=1, num_classes=10, k=6, flag=False, dtype=None):\n    return scores.softmax(dim)\n"
     given = [each["constructor"] for name, each in first(source).items() if name.startswith("values_")]
     assert given == [{"dim": 1, "num_classes": 10, "k": 3}, {"dim": 1, "num_classes": 10, "k": 6, "flag": True}]
@@ -468,7 +468,7 @@ def test_every_size_of_a_constructor_gets_a_value():
     assert {*proposal.constructor} <= {*proposal.fixed_sizes[0]} == {*proposal.random_sizes[0]}
 
 
-def test_what_forward_may_be_told_besides_is_tried():
+def test_optional_arguments_of_forward_are_tried():
     checks = first(module("dim, heads", "x, start_pos: int, offset=0, is_causal=False, context=None"))
     assert checks["values_with_other_offset"]["inputs"] == {"offset": 1}
     assert checks["values_with_is_causal_on"]["inputs"] == {"is_causal": True}
@@ -501,7 +501,7 @@ class Cached(nn.Module):
 """
 
 
-def test_a_module_that_keeps_something_is_called_in_turn():
+def test_a_module_with_memory_gets_a_check_of_successive_calls():
     checks = first(REMEMBERING)
     assert "values_with_use_cache_on" not in checks, "calls that only their sum is bounded for"
     calls = [{"tokens": 4}, {"tokens": 1}, {"tokens": 3}]
@@ -514,7 +514,7 @@ def test_a_module_that_keeps_something_is_called_in_turn():
     assert "calls_in_turn" not in first(module("dim, heads", "x"))
 
 
-def test_values_at_which_a_file_does_something_else_are_tried():
+def test_values_on_both_sides_of_a_condition_are_tried():
     source = """
 def top_k_filter(logits, top_k=3, filter_value=float("-inf")):
     if top_k <= 0:
@@ -533,7 +533,7 @@ def top_k_filter(logits, top_k=3, filter_value=float("-inf")):
     ]
 
 
-def test_an_axis_that_is_called_like_a_number_is_as_long_as_it():
+def test_an_axis_named_after_an_integer_argument_has_that_length():
     source = """
 def bias(table, query_len, key_len, num_buckets=16):
     '''Looked up in a table of (num_buckets, heads).'''
@@ -554,7 +554,7 @@ def test_a_mask_that_leaves_nothing_is_tried_where_the_file_guards_against_that(
     assert "values_with_a_blind_row_of_mask" not in first(guarded.replace(".clamp(min=eps)", ""))
 
 
-def test_a_mask_of_keys_alone_hides_some_at_all_sizes_and_others_of_many_samples():
+def test_a_mask_of_keys_hides_half_of_them_and_different_ones_in_each_of_many_samples():
     masking = "return x.masked_fill(~key_mask[:, None, None, :], 0.0)"
     checks = first(module("dim, heads", "x, key_mask=None", masking))
     always, many = checks["matches_reference_with_key_mask"], checks["values_with_many_of_key_mask"]
@@ -563,7 +563,7 @@ def test_a_mask_of_keys_alone_hides_some_at_all_sizes_and_others_of_many_samples
     assert [size_case["batch"] for size_case in many["sizes"]] == [9]
 
 
-def test_a_flag_of_biases_and_training_without_dropout_are_tried_by_what_they_show():
+def test_a_bias_flag_is_tried_by_the_parameters_and_training_without_dropout_by_values():
     checks = first(module("dim, heads, dropout=0.0, qkv_bias=True", "x"))
     assert checks["parameters_with_qkv_bias_off"]["property"] == "keeps_parameters"
     assert checks["parameters_with_qkv_bias_off"]["constructor"] == {"qkv_bias": False}
@@ -578,7 +578,7 @@ def test_a_default_among_the_sizes_is_tried_at_sizes_of_its_own():
     assert [(size_case["heads"], size_case["dim"] % 4) for size_case in by_default["sizes"]] == [(4, 0)]
 
 
-def test_what_an_optimizer_and_a_step_are_made_for_is_tried():
+def test_the_special_cases_of_optimizers_and_steps_are_tried():
     optimizer = """
 import torch
 
@@ -703,7 +703,7 @@ def test_a_fragment_that_is_not_in_the_starter_is_refused_and_nothing_is_written
     assert own_course.reference(EXERCISE).read_text() == BUGGY
 
 
-def test_a_fix_that_stands_elsewhere_too_is_refused_before_it_is_written(own_course, new):
+def test_a_fix_that_occurs_twice_is_refused_before_anything_is_written(own_course, new):
     new()
     fill_in(own_course, ANSWERS | {"defects[0].was": "dim=-2)", "defects[0].fix": "dim=-1)"})
     with pytest.raises(SpecError, match=r"exercise\.yaml:\d+:10: defects\[0\]\.fix: .*got 2 occurrences, in lines"):
@@ -711,7 +711,7 @@ def test_a_fix_that_stands_elsewhere_too_is_refused_before_it_is_written(own_cou
     assert own_course.reference(EXERCISE).read_text() == BUGGY
 
 
-def test_mending_is_putting_back_backwards(course):
+def test_fixing_a_defect_reverses_putting_it_back(course):
     for exercise_id in course.exercise_ids():
         exercise = load_exercise(course.description(exercise_id))
         starter = course.pristine(course.editable_files(exercise_id)[0]).read_text(encoding="utf-8")
@@ -729,7 +729,7 @@ def test_mending_is_putting_back_backwards(course):
         ("    y = 2\n", "    if y:\n        y = 2\n"),
     ],
 )
-def test_lines_may_be_indented_as_they_stand(was, fix):
+def test_fragments_may_keep_the_indentation_of_the_file(was, fix):
     text = "if c:\n    x = 1\n    y = 2\n    z = 3\n"
     defect = Defect(id="d", title="t", points=1, was=was, fix=fix, hints=("a", "b", "c"), why="w")
     mended = fix_defects(text, [defect])
@@ -753,7 +753,7 @@ LOSS = "import torch\n\n\ndef smooth_loss(logits, labels):\n    return (logits -
 
 
 @pytest.mark.parametrize(("name", "called"), [("", "loss.py"), ("smooth.py", "smooth.py")])
-def test_files_are_called_by_the_kind_or_as_the_author_says(own_course, tmp_path, name, called):
+def test_the_file_name_comes_from_the_kind_or_the_author(own_course, tmp_path, name, called):
     source = tmp_path / "buggy.py"
     source.write_text(LOSS, encoding="utf-8")
     create_exercise(own_course, EXERCISE, source, name)

@@ -70,7 +70,7 @@ EXPECTED = {
     "mask upside down": ("s = s.masked_fill(m == 0, -1e9)", ["s = s.masked_fill(~(m == 0), -1e9)"]),
     "mask after softmax": (
         "w = F.softmax(s.masked_fill(m, -torch.inf), dim=-1)",
-        [],  # the mask and the softmax stand on one line: see the test of its own
+        [],  # one line has the mask and the softmax; another test covers it
     ),
     "mask diagonal moved": ("m = torch.tril(o)", ["m = torch.tril(o, diagonal=-1)", "m = torch.tril(o, diagonal=1)"]),
     "fill value too small": (
@@ -278,7 +278,7 @@ SOUND = Record(
     ],
     ids=["of other sources", "of fewer mutants", "with a survivor", "not whole", "did not hold"],
 )
-def test_what_is_recorded_counts_where_it_is_of_a_whole_proof_of_these_sources_that_held(other: dict) -> None:
+def test_a_record_counts_if_it_belongs_to_a_successful_whole_proof_of_these_sources(other: dict) -> None:
     assert SOUND.is_sound("digest", 4)
     assert not structs.replace(SOUND, **other).is_sound("digest", 4)
 
@@ -316,7 +316,7 @@ def test_comments_and_docstrings_of_a_reference_do_not_change_its_mutants() -> N
     assert {mutant.tree for mutant in mutants_of(plain)} == {mutant.tree for mutant in mutants_of(commented)}
 
 
-def test_a_starter_or_a_notebook_that_went_its_own_way_is_named(own_course: Course) -> None:
+def test_a_starter_or_notebook_that_differs_from_the_reference_is_named(own_course: Course) -> None:
     from grader.author.derived_files import compare_sources
     from grader.spec.loading import load_exercise
 
@@ -328,13 +328,15 @@ def test_a_starter_or_a_notebook_that_went_its_own_way_is_named(own_course: Cour
     assert re.search(r"exercises/exercise_06/.starter/attention.py:29: is worded differently from the reference", words)
     swap(module, "value = self.w_value(x)", "value = self.w_key(x)")
     problems = compare_sources(own_course, exercise).problems
-    assert len(problems) == 2  # the module is no longer the notebook's twin either
+    assert len(problems) == 2  # the module differs from the notebook too
     swap(module, "value = self.w_key(x)  # yes", "value = self.w_value(x)")
     swap(notebook, "self.w_value(x)", "self.w_key(x)")
     (cells,) = compare_sources(own_course, exercise).problems
     assert cells.startswith("exercises/exercise_06/.starter/attention.ipynb: its code cells differ from the module")
     swap(notebook, "self.w_key(x)", "self.w_value(x")
-    assert compare_sources(own_course, exercise).problems == [cells]  # what is no Python is not the module either
+    assert compare_sources(own_course, exercise).problems == [
+        cells
+    ]  # a cell that is not Python differs from the module too
     swap(notebook, "self.w_value(x", "self.w_value(x)")
     swap(notebook, '"metadata"', '"metadat"')
     words, *_ = compare_sources(own_course, exercise).problems
@@ -347,7 +349,7 @@ def swap(path: Path, before: str, after: str) -> None:
     path.write_text(text.replace(before, after), encoding="utf-8")
 
 
-def test_points_that_do_not_add_up_to_ten_are_said(own_course: Course) -> None:
+def test_points_that_do_not_add_up_to_ten_are_reported(own_course: Course) -> None:
     description = own_course.description(EXERCISE)
     assert points_step(load_exercise(description)).warnings == []
     swap(description, "nothing_else_broke: 3", "nothing_else_broke: 2.5")
@@ -355,7 +357,7 @@ def test_points_that_do_not_add_up_to_ten_are_said(own_course: Course) -> None:
     assert warning.startswith("the defects' points and nothing_else_broke add up to 9.5 (7 + 2.5), not to 10")
 
 
-def test_a_head_size_that_is_the_same_on_all_size_cases_is_said(course: Course) -> None:
+def test_a_head_size_that_never_varies_is_reported(course: Course) -> None:
     for exercise_id in course.exercise_ids():
         assert constant_sizes(load_exercise(course.description(exercise_id))) == [], exercise_id
     exercise = load_exercise(course.description("exercise_01"))
@@ -393,9 +395,7 @@ USUAL_TESTS = """\
 """
 
 
-def test_usual_tests_are_run_on_the_starter_and_one_that_sees_the_defect_is_named(
-    judge_text, own_course: Course
-) -> None:
+def test_a_usual_test_that_detects_the_defect_is_reported(judge_text, own_course: Course) -> None:
     path = own_course.description("exercise_03")
     text = re.sub(r"\n    missed_by:\n(?:      .*\n)+", "\n", path.read_text(encoding="utf-8"))
     text = re.sub(r"(\n    why: >\n(?:      .*\n)+)", rf"\1{USUAL_TESTS}", text, count=1)
@@ -448,7 +448,7 @@ def focal(checks: str) -> Exercise:
     return msgspec.convert(data, Exercise)
 
 
-def test_of_a_line_that_no_check_reaches_the_check_is_told_that_would() -> None:
+def test_a_check_is_proposed_for_a_line_that_no_check_reaches() -> None:
     """By the argument that it hangs on; nothing is told of what is tried already."""
 
     def told(word: str, checks: str = "- property: matches_reference") -> dict[str, Any]:
@@ -487,7 +487,7 @@ OTHER = {
 
 
 @pytest.mark.parametrize(("before", "after"), [*SAME.items(), *OTHER.items()])
-def test_what_may_say_the_same_in_other_words_is_known(before: str, after: str) -> None:
+def test_a_mutant_that_may_compute_the_same_is_recognised(before: str, after: str) -> None:
     assert is_same_in_other_words(before, Mutant(operator="some", line=1, diff="", text=after)) == (
         SAME.get(before) == after
     )
@@ -602,7 +602,7 @@ def test_no_advice_is_given_while_the_reference_fails_its_checks(tmp_path: Path)
 
 
 @pytest.mark.slow
-def test_what_the_reference_returns_is_told_where_the_description_says_otherwise(tmp_path: Path, run_cli) -> None:
+def test_the_shapes_of_the_reference_are_reported_if_the_description_differs(tmp_path: Path, run_cli) -> None:
     course = Course(root=tmp_path)
     small_exercise(course, "exercise_61", "torch.cat([scores.sum(1)] * 2, -1)")
     done = run_cli("prove", "exercise_61", cwd=course.root, timeout=300)
@@ -613,7 +613,7 @@ def test_what_the_reference_returns_is_told_where_the_description_says_otherwise
     assert re.search(r"\n  - .*batch: \[2, 6\], .*width: \[3, 13\], width_times_2: \[width, 2, 2\]", told)
 
 
-def test_sizes_of_outputs_are_made_of_those_that_there_are():
+def test_sizes_of_outputs_are_expressed_by_known_sizes():
     fixed_sizes = [{"tokens": 5, "past": 1, "width": 12, "heads": 1}, {"tokens": 5, "past": 3, "width": 24, "heads": 4}]
     random_sizes = [{"tokens": [6, 9], "past": [3, 8], "width": ["heads", 5, 9], "heads": [3, 6]}]
     shapes = [[(1, 5, 12), (6, 12), (6, 17)], [(1, 5, 24), (8, 6), (8, 10)]]
@@ -630,7 +630,7 @@ def test_sizes_of_outputs_are_made_of_those_that_there_are():
 
 
 @pytest.mark.slow
-def test_what_drops_to_float32_in_between_is_another_text_where_checks_ask_for_all_of_float64(course):
+def test_a_mutant_that_computes_in_float32_counts_where_checks_require_float64(course):
     differ = {}
     pool = TaskPool(1)
     try:

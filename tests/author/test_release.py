@@ -215,7 +215,7 @@ def test_the_edition_holds_nothing_but_what_students_work_with(released, kind):
     assert not [part for part in parts if part.endswith((".pyc", ".egg-info"))]
 
 
-def test_what_stands_in_for_a_reference_is_a_small_safetensors_file(released):
+def test_a_small_safetensors_file_replaces_a_reference(released):
     for exercise_id in QUICK:
         content = released["sealed"][Path(".sealed", exercise_id, "answers.safetensors")]
         assert len(content) <= MOST_BYTES
@@ -250,7 +250,7 @@ def test_the_sealed_key_has_numbers_for_names_and_no_syntax_trees(course, releas
 
 
 @pytest.mark.slow
-def test_what_students_edit_is_the_starter_even_where_the_instructor_has_solved_it(own_course, tmp_path):
+def test_the_edition_has_the_starter_even_if_the_instructor_solved_the_exercise(own_course, tmp_path):
     for path in own_course.editable_files("exercise_03"):
         path.write_text("solved", encoding="utf-8")
     release(own_course, tmp_path / "out", only=("exercise_03",))
@@ -357,7 +357,7 @@ def test_a_hunt_whose_starter_is_right_is_handed_out_and_judged_at_home_too(cour
 
 
 @pytest.mark.slow
-def test_what_lies_behind_a_crash_is_known_at_home_for_the_untouched_starter_alone(course, editions):
+def test_defects_behind_a_crash_are_known_at_home_only_for_the_untouched_starter(course, editions):
     texts = submissions(course, "exercise_02", 2)
     starter = "+".join(sorted(each.id for each in load_exercise(course.description("exercise_02")).defects))
     others = require_equal(course, Course(root=editions["sealed"]), "exercise_02", texts)
@@ -424,7 +424,7 @@ def test_explanations_are_opened_by_right_answers_alone(course, editions, judge_
 
 
 @pytest.mark.slow
-def test_what_was_revealed_stays_and_a_damaged_file_is_a_sentence(course, edition):
+def test_revealed_explanations_stay_and_a_damaged_file_gives_an_error_message(course, edition):
     module = edition / "exercises/exercise_03/attention.py"
     starter = module.read_bytes()
     module.write_bytes(course.reference("exercise_03").read_bytes())
@@ -470,7 +470,7 @@ def test_every_defect_left_alone_fails_a_check_that_runs_at_home(course, exercis
 
 @pytest.mark.slow
 @pytest.mark.parametrize("exercise_id", ["exercise_28", "exercise_25"])
-def test_a_right_file_is_known_from_a_half_mended_one_at_home(course, tmp_path, exercise_id):
+def test_a_right_file_is_distinguished_from_a_half_mended_one_at_home(course, tmp_path, exercise_id):
     release(course, tmp_path / "out", only=(exercise_id,))
     told = verdicts(Course(root=tmp_path / "out"), exercise_id, submissions(course, exercise_id, 0), KEY_SEED)
     assert {name: each.outcome for name, each in told.items()} == {
@@ -547,7 +547,7 @@ def key_of(x: torch.Tensor) -> str:
     return f"{list(x.shape)} {float(x.double().sum()):.2f}"
 
 
-def test_answers_learned_by_heart_pass_at_home_and_earn_nothing_when_handed_in(course, editions):
+def test_memorised_answers_pass_at_home_and_earn_nothing_at_hand_in(course, editions):
     text = {"by heart": by_heart(course, Course(root=editions["sealed"]))}
     at_home = verdicts(Course(root=editions["sealed"]), "exercise_03", text, KEY_SEED)["by heart"]
     assert {each.check: each.status for each in at_home.checks}["values"] is Status.PASSED

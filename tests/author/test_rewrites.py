@@ -57,7 +57,7 @@ EXPECTED = {
 
 
 @pytest.mark.parametrize("rule", RULES)
-def test_a_rule_says_the_same_otherwise(rule: str) -> None:
+def test_each_rule_keeps_the_meaning(rule: str) -> None:
     assert EXPECTED[rule] not in SOURCE
     assert EXPECTED[rule] in rewrite(SOURCE, (rule,))
 
@@ -88,7 +88,9 @@ def test_rewrites_are_all_different_and_none_is_the_source() -> None:
         ("x + 1", "x", False),
     ],
 )
-def test_what_only_says_the_same_is_told_from_what_does_not(before: str, after: str, is_same: bool) -> None:
+def test_rewrites_that_change_values_are_distinguished_from_equivalent_ones(
+    before: str, after: str, is_same: bool
+) -> None:
     assert (
         is_same_in_other_words(f"y = {before}\n", Mutant(operator="", line=1, diff="", text=f"y = {after}\n"))
         is is_same

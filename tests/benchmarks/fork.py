@@ -45,7 +45,7 @@ def fork_each(course: Course, samples: list[Sample], jobs: int, seed: int) -> Fo
 
     complete_torch()
     hunts = {each: Hunt(course, each, seed) for each in sorted({sample.exercise for sample in samples})}
-    for exercise_id, hunt in hunts.items():  # what a first run imports and makes is there before anything is forked
+    for exercise_id, hunt in hunts.items():  # a first run imports and prepares everything before any fork
         named = {check.id: hunt.checks[check.id] for check in hunt.exercise.checks}  # probes would leave traces behind
         _statuses(hunt, course.reference(exercise_id).read_text(encoding="utf-8"), named)
     ready = time.perf_counter()

@@ -157,7 +157,7 @@ def _lay_out_otter(folder: Path, _: Path) -> None:
         (tests / f"{name}.py").write_text(
             f"OK_FORMAT = True\ntest = {{'name': {name!r}, 'points': 1, 'suites': [{suite!r}]}}\n"
         )
-    # what a submission needs is imported where it runs, before it is opened
+    # its process imports the libraries before it opens the submission
     (folder / "attention.py").write_text(PRELUDE.split("from tests.", maxsplit=1)[0] + SUBMISSION.read_text())
 
 

@@ -145,7 +145,7 @@ def _shares(stats: dict) -> dict[tuple, Costs]:
 
     def of(function: tuple) -> Costs:
         if function not in found:
-            found[function] = {}  # whoever calls itself by detours adds nothing by that
+            found[function] = {}  # an indirect recursion is not counted twice
             name = _name(function)
             found[function] = {name: 1.0} if name else _whole(_callers_shares(stats[function][4], of))
         return found[function]

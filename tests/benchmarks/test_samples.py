@@ -47,7 +47,7 @@ def test_the_first_thousand_are_the_same_whatever_the_count(course: Course) -> N
     assert list(islice(made(course, 100_000, 0.1), 1000)) == list(made(course, 1000, 0.1))
 
 
-def test_of_what_is_made_the_asked_share_has_a_tree_of_its_own(course: Course) -> None:
+def test_the_requested_share_of_samples_has_unique_syntax_trees(course: Course) -> None:
     for distinct in (0.1, 0.5):
         samples = [each for each in made(course, 400, distinct) if "syntax" not in each.base]
         trees = {(each.exercise, _tree(each.source)) for each in samples}

@@ -174,7 +174,9 @@ def test_an_interrupt_ends_a_batch_at_once_and_says_how_to_go_on(tmp_path, how):
     assert time.monotonic() - started < 5
     assert (batch.returncode, stdout) == (130, "")
     told = f"1 judged, 0 shared; the verdicts so far are recorded in {path}; the same command continues from there."
-    assert stderr.strip().splitlines()[-1] == f"Interrupted: {told}"  # a line ends what the terminal shows of ^C
+    assert (
+        stderr.strip().splitlines()[-1] == f"Interrupted: {told}"
+    )  # a line break after the ^C that the terminal shows
     wait_for(lambda: not (running_with(str(ROOT)) & processes), SETTLE_SECONDS)
     assert rows(path, "SELECT student FROM current") == [("a",)]
     assert sorted(each.name for each in tmp_path.iterdir()) == ["class", "class.sqlite"]
@@ -198,7 +200,7 @@ def test_nothing_is_graded_twice_and_what_changed_is_graded_again(grade, tmp_pat
     ]
     assert rows(path, OUTCOMES) == [("ada", "fixed"), ("bob", "not_fixed")]
     seeds = dict(rows(path, "SELECT id, seed FROM verdicts"))
-    assert seeds[1] == seeds[2] != seeds[3]  # what was learnt from a first verdict does not help with the next one
+    assert seeds[1] == seeds[2] != seeds[3]  # the first verdict reveals nothing about the next inputs
     assert rows(path, "SELECT seed FROM batches WHERE id = 3") == [(seeds[1],)]
 
 
@@ -264,7 +266,7 @@ def test_an_exercise_that_changes_while_the_batch_runs_is_left_for_the_next_run(
     assert (report.exit_code(), report.progress.judged, report.progress.left_out) == (1, 1, 1)
     assert report.progress.broken == {EXERCISE: CHANGED}
     assert count(path) == 1
-    assert grade(root, own_course).progress.judged == judged  # all, where the change is one that verdicts depend on
+    assert grade(root, own_course).progress.judged == judged  # all of them, if verdicts depend on the change
 
 
 @pytest.mark.slow
@@ -559,7 +561,7 @@ def test_a_second_batch_into_the_same_gradebook_is_told_to_wait(tmp_path, handed
     assert done.stderr == f"grader: {path}: {wait}\n"
 
 
-def test_what_cannot_be_meant_exits_with_2(tmp_path):
+def test_contradictory_options_exit_with_2(tmp_path):
     empty = tmp_path / "empty"
     (empty / "ada").mkdir(parents=True)
     (empty / "notes.txt").write_text("x", encoding="utf-8")
@@ -578,7 +580,7 @@ def test_what_cannot_be_meant_exits_with_2(tmp_path):
     assert "no submission: notes.txt" in run_program("batch", empty, "--gradebook", path).stderr
 
 
-def test_lines_that_are_no_submissions_are_told_and_the_others_graded(tmp_path):
+def test_invalid_lines_are_reported_and_the_others_graded(tmp_path):
     path = tmp_path / "all.jsonl"
     good = [json.dumps({"student": f"s{n}", "exercise": EXERCISE, "source": starter()}) for n in range(3)]
     path.write_text("\n".join([good[0], "{", *good[1:]]) + "\n", encoding="utf-8")
@@ -614,7 +616,7 @@ def test_a_log_gets_plain_lines_and_a_terminal_a_bar(monkeypatch):
     assert re.fullmatch(told, lines[0])
 
 
-def test_what_is_shown_of_names_is_visible_and_no_markup():
+def test_names_are_shown_as_visible_text_without_markup():
     report = BatchReport(
         progress=Progress(judged=1, broken={EXERCISE: "\x1b[31m[red]wrong"}), skipped=SkippedFiles(), totals=[]
     )

@@ -43,7 +43,7 @@ def test_an_examiner_goes_on_with_the_exercises_that_it_has_begun(course):
         given = [running.executor.submit(judge, exercise) for exercise in wanted]
         assert [each.result() for each in given] == wanted
     assert len({thread for thread, _ in began}) == 2
-    assert len(began) <= 6 + 2  # at the end, whoever has nothing of its own takes another's
+    assert len(began) <= 6 + 2  # at the end, an idle examiner takes the exercise of another
 
 
 def test_one_exercise_alone_keeps_all_examiners_busy_and_what_it_raises_is_raised(course):
@@ -130,7 +130,7 @@ class Deceived(contextlib.AbstractContextManager):
 
 
 @pytest.mark.slow
-def test_a_regrade_judges_each_by_itself_where_that_is_asked_or_was_asked_before(run_cli, tmp_path):
+def test_a_regrade_shares_no_verdicts_if_requested_now_or_in_the_batch(run_cli, tmp_path):
     root = hand_in(tmp_path / "class", {f"{name}/{EXERCISE}.py": starter() for name in ("a", "b")})
     options = ("--gradebook", tmp_path / "class.sqlite", "--jobs", "1")
     assert "1 judged, 1 shared" in run_cli("batch", root, *options).stdout
@@ -151,7 +151,7 @@ class Losing(Deceived):
 
 
 @pytest.mark.parametrize("is_copied", [True, False])
-def test_many_that_cannot_be_judged_are_no_wall_before_those_after_them(course, tmp_path, monkeypatch, is_copied):
+def test_submissions_after_many_that_cannot_be_judged_are_still_judged(course, tmp_path, monkeypatch, is_copied):
     monkeypatch.setattr(run, "with_points", lambda given, _exercise: given)
     texts = {f"a{number:02}": f"lost = {0 if is_copied else number}\n" for number in range(25)} | {"z": "x = 1\n"}
     root = hand_in(tmp_path / "class", {f"{name}/{EXERCISE}.py": text for name, text in texts.items()})
@@ -167,7 +167,7 @@ def test_seeds_of_resubmissions_differ_and_cannot_be_derived_without_the_key():
     assert tasks.seed_of_attempt("one", 5, 0) == 5
 
 
-def test_an_exercises_versions_are_found_out_once_until_its_files_change(own_course, monkeypatch):
+def test_an_exercises_versions_are_computed_once_until_its_files_change(own_course, monkeypatch):
     asked = []
     monkeypatch.setattr(tasks, "exercise_digest", lambda course, name: asked.append(name) or f"{len(asked)}" * 12)
     first = [tasks.versions(own_course, EXERCISE) for _ in range(3)]
@@ -186,7 +186,7 @@ def test_a_starter_that_is_missing_is_named_by_its_path(own_course):
 
 
 @pytest.mark.slow
-def test_more_jobs_than_memory_is_said_before_anything_is_judged(course, tmp_path):
+def test_too_little_memory_for_the_jobs_is_reported_before_anything_is_judged(course, tmp_path):
     with local_engine(course, 1, is_strict=True) as running:
         assert 0 < running.memory_bytes == machine_memory() <= os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
         small = Engine(executor=running.executor, width=3, location=running.location, memory_bytes=4 << 30)
@@ -207,4 +207,4 @@ def test_a_layout_that_holds_nothing_says_what_it_looked_for(course, tmp_path):
         grade_submissions(course, root, tmp_path / "c.sqlite", engine, options, lambda _: lambda _: None)
     with pytest.raises(UsageError, match="none does not exist"):
         grade_submissions(course, tmp_path / "none", tmp_path / "c.sqlite", engine, Options(), lambda _: lambda _: None)
-    assert not (tmp_path / "c.sqlite").exists()  # which would keep to a seed for good
+    assert not (tmp_path / "c.sqlite").exists()  # a gradebook would keep its first seed

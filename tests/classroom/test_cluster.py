@@ -198,7 +198,7 @@ def test_a_submission_that_kills_every_worker_costs_only_itself(tmp_path, course
 
 
 @pytest.mark.slow
-def test_a_worker_with_another_exercise_is_refused_and_with_the_same_again_it_judges_anew(tmp_path, course, cluster):
+def test_a_worker_with_another_version_of_an_exercise_is_refused_until_it_has_the_same(tmp_path, course, cluster):
     far = shutil.copytree(course, tmp_path / "far")
     cluster.worker(far, "--no-nanny")
     handed_in = hand_in(tmp_path / "class", {"ada": REFERENCE})
@@ -232,7 +232,7 @@ def test_points_are_those_of_the_batch_whatever_a_worker_has(tmp_path, course, c
 
 
 @pytest.mark.slow
-def test_a_scheduler_that_goes_ends_the_batch_with_a_sentence_and_it_can_go_on(tmp_path, course, cluster):
+def test_a_lost_scheduler_ends_the_batch_with_a_message_and_a_rerun_continues(tmp_path, course, cluster):
     cluster.worker(course, "--no-nanny")
     handed_in = a_class(tmp_path / "class")
     gradebook = tmp_path / "class.sqlite"
@@ -252,7 +252,7 @@ def test_a_scheduler_that_goes_ends_the_batch_with_a_sentence_and_it_can_go_on(t
 
 
 @pytest.mark.slow
-def test_what_cannot_be_meant_or_reached_is_said_in_one_sentence(tmp_path, course):
+def test_a_contradictory_option_or_an_unreachable_scheduler_gives_a_one_line_error(tmp_path, course):
     handed_in = hand_in(tmp_path / "class", {"ada": REFERENCE})
     gradebook = tmp_path / "class.sqlite"
     for options, told in (
@@ -382,14 +382,14 @@ def test_a_class_is_graded_over_tls_by_dasks_own_settings_and_not_by_a_stranger(
 
 
 @pytest.mark.slow
-def test_a_scheduler_without_workers_is_said(tmp_path, course, cluster):
+def test_a_scheduler_without_workers_is_reported(tmp_path, course, cluster):
     handed_in = hand_in(tmp_path / "class", {"ada": REFERENCE})
     status, said = ended(batch(course, handed_in, tmp_path / "class.sqlite", *on(cluster)))
     assert (status, said.count("\n")) == (2, 1), said
     assert f"the scheduler at {cluster.address} has no worker" in said
 
 
-def test_without_the_extra_it_is_named(tmp_path, course):
+def test_a_missing_extra_is_named_in_the_error(tmp_path, course):
     (tmp_path / "without").mkdir()
     (tmp_path / "without/distributed.py").write_text("raise ImportError('distributed')", encoding="utf-8")
     done = subprocess.run(

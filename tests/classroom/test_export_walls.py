@@ -67,7 +67,7 @@ def _loader(course):
     return ExerciseLoader(course)
 
 
-def test_no_name_is_made_that_another_student_has():
+def test_no_generated_name_equals_another_students_name():
     names = folder_names(["bob!"])
     made = names["bob!"]
     students = [
@@ -144,7 +144,7 @@ DAMAGED = {
 
 
 @pytest.mark.parametrize("content", DAMAGED.values(), ids=DAMAGED)
-def test_damaged_progress_is_none_and_ends_no_report(own_course, content):
+def test_damaged_progress_counts_as_none_and_the_report_continues(own_course, content):
     save_progress(own_course, "exercise_03", Progress(hints_given={"x": 1}))
     (path,) = own_course.state_folder().rglob("exercise_03.json")
     path.write_bytes(content)

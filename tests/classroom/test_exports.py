@@ -73,7 +73,7 @@ def gradebook(tmp_path) -> Path:
 
 
 @pytest.mark.parametrize("to", EXPORTED)
-def test_every_format_is_as_it_was_reviewed(gradebook, course, tmp_path, to, request):
+def test_every_format_matches_its_golden_file(gradebook, course, tmp_path, to, request):
     folder = tmp_path / "out"
     export(gradebook, to, folder, course)
     files = sorted(path for path in folder.rglob("*") if path.is_file())
@@ -86,7 +86,7 @@ def test_every_format_is_as_it_was_reviewed(gradebook, course, tmp_path, to, req
 
 
 @pytest.mark.parametrize("to", EXPORTED | {"html": ["index.html"], "feedback": "feedback.txt"})
-def test_an_export_that_cannot_be_written_is_said_and_leaves_no_draft(gradebook, course, tmp_path, to):
+def test_a_failed_export_is_reported_and_leaves_no_draft(gradebook, course, tmp_path, to):
     names = (EXPORTED | {"html": ["index.html"], "feedback": "feedback.txt"})[to]
     taken = tmp_path / "out" / (f"ada/exercise_03/{names}" if isinstance(names, str) else names[0])
     taken.mkdir(parents=True)
@@ -143,7 +143,7 @@ def test_canvas_finds_a_row_for_each_student_below_the_points(gradebook, course,
     assert about == [("ada", "al", "A", "10"), ("bob", "", "'+B", "0"), ("cleo", "", "", "0"), ("eve", "", "B", "")]
 
 
-def test_canvas_is_told_its_own_number_of_a_user_and_never_a_rosters_for_it(gradebook, course, tmp_path):
+def test_canvas_gets_its_own_user_id_and_never_the_rosters(gradebook, course, tmp_path):
     connection = sqlite3.connect(gradebook)
     connection.executescript(
         """UPDATE submissions SET student = '7' WHERE student = 'bob';
@@ -288,7 +288,7 @@ def test_a_verdict_comes_out_of_the_gradebook_as_it_went_in(gradebook, course):
         ("folders", "../../etc/passwd", "m1/exercise_03/feedback"),
     ],
 )
-def test_feedback_bears_the_names_that_the_platform_takes_back(gradebook, layout, file, wanted):
+def test_feedback_files_have_names_that_the_platform_accepts(gradebook, layout, file, wanted):
     from msgspec import structs
 
     with ClassRecords(gradebook) as records:
@@ -325,7 +325,7 @@ def test_one_students_file_that_cannot_be_written_stops_no_other_and_is_named(gr
         assert (tmp_path / "out/cleo/exercise_03" / file).is_file()
 
 
-def test_names_that_are_one_on_some_systems_are_different_folders():
+def test_names_that_some_file_systems_confuse_get_different_folders():
     students = ["Anna", "anna", "bo", "Caf\u00e9", "Cafe\u0301", "CON", "con", "nul.txt", "_CON", "\U0001f600" * 200]
     names = folder_names(students)
     assert names["bo"] == "bo"
@@ -360,7 +360,7 @@ def test_feedback_is_the_students_own_page_and_text(gradebook, course, tmp_path)
     assert page.startswith("<!doctype html>")
 
 
-def test_feedback_names_no_seed_for_whoever_hands_in_later_is_judged_by_the_same(gradebook, course, tmp_path):
+def test_feedback_names_no_seed_because_later_submissions_get_the_same_one(gradebook, course, tmp_path):
     connection = sqlite3.connect(gradebook)
     connection.executescript("UPDATE verdicts SET seed = 7160934; UPDATE batches SET seed = 7160934")
     connection.close()
@@ -421,7 +421,7 @@ def test_an_anonymous_page_names_nobody_and_no_defect_and_always_in_the_same_way
     assert pseudonym("bob", key) != pseudonym("bob", "another")
 
 
-def test_the_rows_of_an_anonymous_page_stand_in_no_order_that_tells_who_is_who(gradebook, course, tmp_path):
+def test_the_order_of_rows_on_an_anonymous_page_reveals_nobody(gradebook, course, tmp_path):
     connection = sqlite3.connect(gradebook)
     connection.executescript(
         """WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 50)
@@ -498,7 +498,7 @@ def test_an_exercise_that_was_taken_out_of_the_course_costs_no_grade_and_stops_n
     assert written == [Path("junit/ada/exercise_05/junit.xml")]
 
 
-def test_tests_of_a_student_do_not_tell_how_many_defects_there_are(gradebook, course):
+def test_exported_tests_do_not_reveal_the_number_of_defects(gradebook, course):
     """Without an announcement, what is not fixed has no points of its own, and only defects on the page have a row."""
     loader = ExerciseLoader(course)
     with ClassRecords(gradebook) as records:

@@ -134,7 +134,7 @@ def test_names_and_texts_are_kept_as_they_are(gradebook, path):
         assert (name, f"says {name}") in rows(path, "SELECT student, reason FROM current")
 
 
-def test_of_a_long_text_the_beginning_is_kept_and_what_is_cut_is_counted(gradebook, path):
+def test_a_long_text_is_stored_as_its_beginning_and_the_number_of_omitted_characters(gradebook, path):
     long = "x" * 1_000_000
     finding = Finding(
         kind=FailureKind.OTHER,
@@ -305,7 +305,7 @@ def test_a_gradebook_that_cannot_be_written_is_named(open_folder):
     assert content(path) == before
 
 
-def test_what_is_no_gradebook_is_refused_and_left_as_it_is(tmp_path):
+def test_a_file_that_is_not_a_gradebook_is_refused_and_unchanged(tmp_path):
     other = tmp_path / "other.sqlite"
     connection = sqlite3.connect(other)
     connection.execute("CREATE TABLE grades (a)")
@@ -380,7 +380,7 @@ def test_a_pipe_is_no_gradebook_and_stays_a_pipe(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["class.csv", "class.CSV", "class.xlsx"])
-def test_a_name_by_which_it_would_be_taken_for_something_else_is_refused(tmp_path, name):
+def test_a_gradebook_name_with_another_formats_suffix_is_refused(tmp_path, name):
     with pytest.raises(UsageError, match=rf"a gradebook is a SQLite file, and {name} names another kind of file; name"):
         Gradebook(tmp_path / name)
     assert list(tmp_path.iterdir()) == []
@@ -403,14 +403,14 @@ def test_bytes_lost_in_the_file_are_noticed(path):
     content = bytearray(path.read_bytes())
     content[len(content) // 2 : len(content) // 2 + 4096] = bytes(4096)
     path.write_bytes(content)
-    for _ in range(2):  # the second time, too: nobody holds it
+    for _ in range(2):  # works twice: the lock was released
         with pytest.raises(KitError, match=r"class\.sqlite: it is damaged; restore a copy$"):
             Gradebook(path)
     assert not Path(f"{path}.lock").exists()
 
 
 @pytest.mark.slow
-def test_who_only_reads_a_gradebook_is_not_told_to_run_a_batch_again(gradebook, path):
+def test_an_error_while_reading_does_not_suggest_running_a_batch_again(gradebook, path):
     holder = sqlite3.connect(path, isolation_level=None)
     holder.execute("PRAGMA locking_mode = EXCLUSIVE")
     gradebook.close()
@@ -421,7 +421,7 @@ def test_who_only_reads_a_gradebook_is_not_told_to_run_a_batch_again(gradebook, 
     holder.close()
 
 
-def test_what_shares_a_verdict_that_is_gone_is_not_recorded_at_all(gradebook, path):
+def test_sharing_a_verdict_that_no_longer_exists_records_nothing(gradebook, path):
     gradebook.record(1, submission("ada"), VERSIONS, verdict())
     with pytest.raises(RuntimeError, match="a row was not added"):
         gradebook.record_shared(1, submission("bob"), VERSIONS, 999)

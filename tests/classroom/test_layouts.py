@@ -134,7 +134,7 @@ def test_positions_end_at_the_total(tmp_path):
             assert [entry.position for entry in layout][-1] == total
 
 
-def test_everything_that_is_no_submission_is_told(tmp_path):
+def test_every_file_that_is_not_a_submission_is_reported(tmp_path):
     put(tmp_path, "ada/exercise_03/attention.py")
     put(tmp_path, "ada/exercise_03/notes.txt")
     put(tmp_path, "ada/exercise_99.py")
@@ -166,7 +166,7 @@ def test_what_the_course_and_systems_leave_behind_is_counted_in_one_line(tmp_pat
     assert told == ["left by operating systems, or handed out beside an exercise: 4 in all"]
 
 
-def test_of_many_strays_beside_submissions_a_few_are_named_and_the_others_counted(tmp_path):
+def test_a_few_of_many_stray_files_are_named_and_the_others_counted(tmp_path):
     for number in range(MAX_EXAMPLES + 7):
         put(tmp_path, f"s{number:02}/exercise_03.py")
         put(tmp_path, f"s{number:02}/stray.txt")
@@ -291,7 +291,7 @@ def test_an_unreadable_twin_counts_as_edited(tmp_path, course):
     assert isinstance(submission, Unreadable)
 
 
-def test_one_exercise_in_both_layouts_is_taken_from_its_folder_and_told(tmp_path):
+def test_an_exercise_in_both_layouts_is_read_from_its_folder_and_reported(tmp_path):
     put(tmp_path, "ada/exercise_03.py")
     put(tmp_path, "ada/exercise_03/attention.py")
     assert listed(tmp_path) == (
@@ -300,7 +300,7 @@ def test_one_exercise_in_both_layouts_is_taken_from_its_folder_and_told(tmp_path
     )
 
 
-def test_of_several_files_of_one_kind_that_called_by_the_exercise_is_taken_and_the_others_told(tmp_path, course):
+def test_of_several_files_the_one_named_after_the_exercise_is_graded_and_the_others_reported(tmp_path, course):
     for name in ("exercise-03.py", "exercise_03.py", "exercise 3.py", "exercise_03.ipynb"):
         put(tmp_path, f"ada/{name}")
     entries, told = listed(tmp_path)
@@ -344,7 +344,7 @@ def test_lines_are_found_in_the_order_of_the_file(tmp_path, course):
     assert sources == ["x = 1\n", "y = 2", "z"]
 
 
-def test_a_line_that_is_no_submission_is_told_and_costs_only_itself(tmp_path):
+def test_an_invalid_line_is_reported_and_affects_no_other(tmp_path):
     good = json.dumps({"student": "ada", "exercise": "exercise_03", "source": "x"}).encode()
     bad = [
         b"{",
@@ -390,7 +390,7 @@ def test_equal_sources_have_equal_digests_and_others_do_not(tmp_path, course):
     assert len(set(digests)) == 6
 
 
-def test_what_cannot_be_submissions_is_refused_with_the_layouts(tmp_path):
+def test_a_path_without_submissions_is_refused_with_a_list_of_layouts(tmp_path):
     archive = put(tmp_path, "all.zip", "PK")
     other = put(tmp_path, "all.tar", "")
     for path, message in (

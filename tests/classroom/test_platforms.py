@@ -98,7 +98,7 @@ def test_canvas_files_are_taken_by_their_users_late_or_uploaded_again(tmp_path):
     ]
 
 
-def test_an_exercise_that_no_name_tells_is_asked_for(tmp_path):
+def test_a_file_whose_name_gives_no_exercise_needs_an_option(tmp_path):
     _, found, told = listed(put(tmp_path, *CANVAS))
     assert [each[1] for each in found] == ["exercise_01"]
     assert told == [
@@ -120,7 +120,7 @@ def test_moodle_folders_and_loose_files_are_taken(tmp_path):
     )
 
 
-def test_repositories_tell_exercise_and_login(tmp_path):
+def test_names_of_repositories_give_exercise_and_login(tmp_path):
     name, found, told = listed(put(tmp_path, *REPOSITORIES, "exercise-03-jane/.git/x", "exercise-77-x/attention.py"))
     assert name == "repositories"
     assert found == [("bo-li", "exercise_01", REPOSITORIES[2]), ("jane", "exercise_03", REPOSITORIES[0])]
@@ -147,7 +147,7 @@ def test_gradescopes_metadata_tells_whose_submissions_are_and_from_when(tmp_path
     ]
 
 
-def test_a_gradescope_submission_whose_submitters_are_not_told_is_its_folders(tmp_path):
+def test_a_gradescope_submission_without_submitters_belongs_to_its_folder(tmp_path):
     put(tmp_path, *GRADESCOPE)
     put(
         tmp_path, "submission_metadata.yml", text=re.sub(r"(?s)  :submitters:.*?(?=\n\S|$)", "  :submitters:", METADATA)
@@ -157,7 +157,7 @@ def test_a_gradescope_submission_whose_submitters_are_not_told_is_its_folders(tm
 
 
 @pytest.mark.parametrize("text", ["- 1", "a: [", "!!python/object/apply:os.system ['touch /tmp/owned']", "\x00"])
-def test_metadata_that_is_none_is_refused(tmp_path, text):
+def test_invalid_metadata_is_refused(tmp_path, text):
     put(put(tmp_path, *GRADESCOPE), "submission_metadata.yml", text=text)
     with pytest.raises(UsageError, match=r"submission_metadata\.yml .*export it again"):
         listed(tmp_path)
@@ -198,7 +198,7 @@ def test_the_student_edition_is_taken_as_it_was_handed_out(tmp_path):
     ],
 )
 @pytest.mark.parametrize("folder", ["", "Class of 2026/"])
-def test_a_zip_of_any_layout_is_what_it_holds(tmp_path, names, layout, folder, course):
+def test_a_zip_is_read_like_the_layout_inside(tmp_path, names, layout, folder, course):
     root = tmp_path / "class"
     put(root, *names)
     wanted = listed(root, exercise="exercise_03")[1]
@@ -211,7 +211,7 @@ def test_a_zip_of_any_layout_is_what_it_holds(tmp_path, names, layout, folder, c
     assert not where.exists()
 
 
-def test_zips_that_students_handed_in_are_looked_into(tmp_path, course):
+def test_zips_that_students_handed_in_are_opened(tmp_path, course):
     (tmp_path / "class").mkdir()
     zipped(tmp_path / "class/smithjane_123_9001_edition.zip", ["edition/exercises/exercise_03/attention.py"])
     zipped(tmp_path / "class/bo_124_9002_mine.zip", ["../attention.py", "exercise_01.py"])
@@ -406,11 +406,11 @@ def test_a_roster_says_who_a_platforms_names_mean(tmp_path):
     root = put(tmp_path / "class", *CANVAS, "x_9_1_exercise_03.py")
     with open_layout(root, EXERCISES, SkippedFiles(), LayoutOptions(exercise="exercise_03")) as (layout, _):
         found = {roster.identify(each)[0].student for each in layout}
-    assert found == {"m1", "124", "9"}  # two are called Bo Li, so that name tells nobody
+    assert found == {"m1", "124", "9"}  # two students are called Bo Li, so the name identifies neither
     known = {"jane@example.org": "m1", "smithjane": "m1", "janesmith": "m1", "m3": "m3"}
     assert {alias: roster.ids[alias] for alias in known} == known
     two = SubmissionFiles(student="x", exercise="exercise_03", place="x", position=1, aliases=("smithjane", "m2"))
-    assert roster.identify(two) == (two, False)  # one name says m1 and one m2: nobody is given the other's grade
+    assert roster.identify(two) == (two, False)  # one name belongs to m1, one to m2: neither gets the grade
     assert make_roster(roster.students.values()) == roster
 
 
@@ -556,7 +556,7 @@ def test_an_export_is_found_in_the_only_folder_that_there_is(tmp_path):
     assert [each[0] for each in listed(zipped(tmp_path / "x.zip", [f"ada/{EDITION[0]}"]))[1]] == ["jane"]
 
 
-def test_a_students_folder_is_enough_where_the_exercise_is_told(tmp_path):
+def test_a_students_folder_is_enough_if_the_exercise_is_given(tmp_path):
     names = ("jane/attention.py", "Jürgen Müller/hw 1/attention.ipynb", "cy/exercise_03.py", "007/exercise_01.py")
     root = put(tmp_path, *names, "notes.md", ".DS_Store")
     (root / "eve").symlink_to(root / "jane")
@@ -606,10 +606,10 @@ def test_whoever_handed_in_something_is_taken_or_named(tmp_path, course):
     with open_layout(root, EXERCISES, SkippedFiles(), LayoutOptions(exercise="exercise_03")) as (layout, folder):
         loaded = [SubmissionLoader(course, folder).load(each)[1] for each in layout]
     assert [type(each) for each in loaded] == [Submission] * 4
-    assert "bo_2_2_my_solution.py" not in str(listed(root)[1])  # no exercise is told that it could be for
+    assert "bo_2_2_my_solution.py" not in str(listed(root)[1])  # nothing names its exercise
 
 
-def test_what_systems_leave_beside_files_is_nobodys_name(tmp_path):
+def test_files_left_by_operating_systems_are_nobodys_submission(tmp_path):
     root = put(tmp_path, *CANVAS, *(f"._{name}" for name in CANVAS), "__MACOSX/x", ".DS_Store")
     with open_layout(root, EXERCISES, SkippedFiles(), LayoutOptions(exercise="exercise_03")) as (layout, _):
         assert [(each.student, each.name) for each in layout] == [("124", "bo"), ("124", "bo"), ("123", "smithjane")]

@@ -118,7 +118,7 @@ def of_kinds(platform: str, **verdicts: tuple[str, float]) -> dict[str, tuple[st
 
 
 @pytest.mark.slow
-def test_the_terms_ten_commands_do_what_is_told_of_them(term: Term) -> None:
+def test_the_ten_commands_of_a_term_do_what_the_readme_says(term: Term) -> None:
     description = term.course.description("exercise_03")
     mended = description.read_text(encoding="utf-8")
     description.write_text(mended.replace("equivalents:", f"{STRICT}equivalents:", 1), encoding="utf-8")
@@ -145,7 +145,7 @@ def test_the_terms_ten_commands_do_what_is_told_of_them(term: Term) -> None:
     }
     assert term.grades() == first
 
-    # one hands in again: that one alone is judged
+    # only the resubmission is judged
     (term.root / "repositories/exercise-03-login1/attention.py").write_text(reference("exercise_03"), encoding="utf-8")
     assert "7 already there" in term.run(repositories)
     assert term.grades() == first | {"m21": fixed}
@@ -165,10 +165,10 @@ def test_the_terms_ten_commands_do_what_is_told_of_them(term: Term) -> None:
     assert counts == dict.fromkeys(sorted(EXPORTS), len(first)) | dict.fromkeys(("canvas", "csv", "html"), 1)
     with (term.root / "exports/csv/grades.csv").open(encoding="utf-8", newline="") as file:
         absent = {row["student"] for row in csv.DictReader(file) if row["exercise"] == "exercise_04"} - {"m10"}
-    assert len(absent) == 39  # everybody of the roster has a line
+    assert len(absent) == 39  # every student in the roster has a line
     no_feedback_spoils_a_hunt(term, feedback, len(first))
 
-    # the check is mended, and everybody is judged again by what is right now
+    # the check is corrected, so every submission is judged again
     assert "fixed" in term.run(history)
     description.write_text(mended, encoding="utf-8")
     told = term.run(regrade)

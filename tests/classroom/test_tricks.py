@@ -362,7 +362,7 @@ def test_what_one_students_archives_take_is_bounded_together_and_freed_once_read
             used.append(disk_use(tmp_path / "temporary"))
     assert honest <= found
     assert max(used) <= archives.MAX_BYTES_OF_STUDENT + (1 << 20)
-    assert used[-1] <= 1 << 20  # those after Eve wait behind nothing of hers
+    assert used[-1] <= 1 << 20  # Eve's files do not delay the students after her
     lines = skipped.lines()
     assert any(line.startswith("an archive that is too large: Eve_999_") for line in lines)
 

@@ -83,7 +83,7 @@ def test_a_course_without_exercises_is_no_crash(run_cli, tmp_path):
         assert (done.returncode, "there is no exercise in" in done.stderr) == (2, True), done.stderr
 
 
-def test_a_report_that_the_disk_does_not_take_is_no_crash(run_cli):
+def test_a_report_that_cannot_be_written_is_an_error_message(run_cli):
     done = run_cli("report", "exercise_03", "-o", "/proc/self/report.html")
     assert (done.returncode, "/proc/self/report.html: cannot be written" in done.stderr) == (2, True), done.stderr
 
@@ -330,7 +330,7 @@ def test_an_exercise_may_stand_before_its_command(run_cli, own_course):
     assert (turned.returncode, turned.stdout, turned.stderr) == (usual.returncode, usual.stdout, usual.stderr)
 
 
-def test_a_folder_that_has_gone_is_a_sentence(tmp_path):
+def test_a_deleted_current_folder_gives_an_error_message(tmp_path):
     gone = tmp_path / "gone"
     gone.mkdir()
     command = f"cd {gone} && rmdir {gone} && {sys.executable} -m grader list"

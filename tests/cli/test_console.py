@@ -31,7 +31,7 @@ def test_ctrl_c_shows_nothing_and_leaves_nothing() -> None:
     while not (family := relatives(process.pid)) and time.monotonic() < deadline:
         time.sleep(0.01)
     for each in (*family, process.pid):  # as a terminal does
-        with contextlib.suppress(ProcessLookupError):  # what the others have ended by now
+        with contextlib.suppress(ProcessLookupError):  # the other processes have ended by now
             os.kill(each, signal.SIGINT)
     told, _ = process.communicate(timeout=30)
     assert (process.returncode, told.strip()) == (130, b"")
@@ -81,6 +81,6 @@ else:
 @pytest.mark.parametrize(
     ("how", "told"), [("plain", str(128 + signal.SIGHUP)), ("nohup", "goes on"), ("thread", "goes on")]
 )
-def test_a_terminal_that_closes_ends_what_was_not_told_to_go_on_without_one(how: str, told: str) -> None:
+def test_a_closed_terminal_ends_the_command_unless_it_ignores_hangups(how: str, told: str) -> None:
     done = subprocess.run([sys.executable, "-c", SIGNALLED, how], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.stdout.strip() == told, done.stderr

@@ -129,7 +129,7 @@ def test_an_error_is_shown_from_the_students_own_line_on(own_course, run_cli):
     assert "grader" not in done.stdout.partition("Traceback")[2].replace(str(own_course.root), "")
 
 
-def test_of_a_file_that_does_not_parse_the_line_is_shown_and_no_call_or_line_of_the_kits(own_course, run_cli):
+def test_a_file_that_does_not_parse_shows_its_line_and_no_line_of_the_kit(own_course, run_cli):
     edited(own_course, "x = (")
     done = run_cli("try", EXERCISE, cwd=own_course.root)
     assert done.returncode == 1
@@ -155,7 +155,7 @@ def test_the_notebook_is_tried_when_it_counts(own_course, run_cli):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("call", "name"), [("breakpoint()", "breakpoint()"), ("input('go on? ')", "input()")])
-def test_what_waits_for_somebody_is_named_with_what_to_do_instead(own_course, call, name):
+def test_code_that_waits_for_input_gets_an_alternative(own_course, call, name):
     edited(own_course, call)
     page = " ".join(run_program(EXERCISE, cwd=own_course.root).stdout.split())
     assert f"it calls {name}, but nobody can answer during grading; python -m grader try runs your file" in page
@@ -205,7 +205,7 @@ def test_a_notebook_that_cannot_be_read_is_refused_as_a_mistake_and_not_as_the_k
 
 
 @pytest.mark.slow
-def test_of_a_file_in_which_nothing_fails_a_trial_says_so(own_course, run_cli, judge_text):
+def test_a_trial_says_if_nothing_fails(own_course, run_cli, judge_text):
     module, _ = own_course.editable_files(EXERCISE)
     module.write_text(judge_text.variant(EXERCISE, frozenset()), encoding="utf-8")
     done = run_cli("try", EXERCISE, cwd=own_course.root)

@@ -146,7 +146,7 @@ def in_words_of(statuses: dict[str, DefectStatus], course) -> Verdict:
     return msgspec.structs.replace(verdict, defects=defects, checks=[Outcome(check="values", status=Status.FAILED)])
 
 
-def test_what_is_known_to_be_there_is_hinted_at_before_what_is_not_known(own_course, exercise, steps):
+def test_hints_begin_with_defects_that_are_certainly_present(own_course, exercise, steps):
     verdict = in_words_of({MASK: DefectStatus.UNKNOWN, LONG: DefectStatus.PRESENT}, own_course)
     for given in (1, 2, 3, 3):
         hint = next_hint(own_course, exercise, verdict)
@@ -166,7 +166,7 @@ def test_a_hint_says_of_a_defect_what_the_verdict_says_and_that_it_may_be_mended
     assert "python -m grader try exercise_03 runs your file" in hint.next_action
 
 
-def test_where_nothing_wrong_is_seen_the_next_step_is_to_hand_it_in(own_course, exercise):
+def test_if_no_check_fails_at_home_the_next_step_is_the_hand_in(own_course, exercise):
     verdict = in_words_of({MASK: DefectStatus.UNKNOWN, LONG: DefectStatus.FIXED}, own_course)
     verdict = msgspec.structs.replace(verdict, checks=[Outcome(check="values", status=Status.PASSED)])
     assert next_hint(own_course, exercise, verdict).steps == []
@@ -182,7 +182,7 @@ def test_where_nothing_wrong_is_seen_the_next_step_is_to_hand_it_in(own_course, 
     assert "nothing wrong found here" in render_overview([entry])
 
 
-def test_of_a_hunt_without_defects_no_hint_says_that_one_was_fixed(own_course):
+def test_no_hint_claims_a_fix_in_a_hunt_without_defects(own_course):
     exercise = load_exercise(own_course.description("exercise_36"))
     verdict = verdict_on(own_course, set(), exercise.id)
     assert next_hint(own_course, exercise, verdict).next_action.startswith(
@@ -327,7 +327,7 @@ def test_a_crash_that_hides_the_rest_is_hinted_at_first(own_course, run_cli):
     assert "ZeroDivisionError" in shown
 
 
-def test_a_spoilt_memory_is_forgotten_and_replaced(own_course, exercise):
+def test_damaged_progress_is_discarded_and_replaced(own_course, exercise):
     path = own_course.state_folder() / "progress" / f"{EXERCISE}.json"
     path.parent.mkdir(parents=True)
     path.write_text('{"score": "much"}')

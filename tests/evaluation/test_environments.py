@@ -240,7 +240,7 @@ def test_inspect_leaves_out_a_sample_that_the_kit_cannot_judge(broken, tmp_path)
     )
     (sample,) = log.samples
     score = sample.scores["kit_judges"]
-    assert score.value != score.value  # the number that is not one: inspect_ai's sign of an unscored sample
+    assert score.value != score.value  # NaN: inspect_ai's value for an unscored sample
     assert score.reason == "scoring_failed"
     assert log.results.scores[0].unscored_samples == 1
 

@@ -80,7 +80,7 @@ def test_a_submission_that_was_not_judged_has_no_reward_and_one_without_a_check_
     assert reward(verdict_of(frozenset(), 0, outcome=Result.NOT_GRADABLE), scheme) == 0
 
 
-def test_the_schemes_are_what_they_say():
+def test_the_schemes_give_the_documented_rewards():
     verdict = verdict_of(frozenset({0, 1}), 3)
     assert reward(verdict) == reward(verdict, "points") == 0.4
     assert reward(verdict, "all_or_nothing") == 0

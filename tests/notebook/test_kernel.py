@@ -93,7 +93,7 @@ def said(outputs: list[nbformat.NotebookNode]) -> str:
     return "".join(output["text"] for output in outputs if output["output_type"] == "stream")
 
 
-def test_a_cell_is_judged_as_it_stands_and_told_as_text_and_as_html(outputs) -> None:
+def test_a_cell_is_judged_as_written_and_shown_as_text_and_html(outputs) -> None:
     text, html = shown(outputs["cell"], "text/plain"), shown(outputs["cell"], "text/html")
     assert "defect 1 · still there" in text
     assert "Not yet · 0 of 10 points" in text
@@ -132,7 +132,7 @@ def test_neither_page_names_a_defect_that_is_still_there(outputs) -> None:
         assert "result is thrown away" not in shown(outputs["definitions"], kind)
 
 
-def test_hints_and_differences_are_told_in_words(outputs) -> None:
+def test_hints_and_differences_are_printed_as_text(outputs) -> None:
     assert "Step 1 of 3. The next one: %hint exercise_03 1" in said(outputs["hint about what was graded"])
     assert "Step 2 of 3" in said(outputs["hint"])
     assert "Step 3 of 3. That was the last hint. For defect 2: %hint exercise_03 2" in said(outputs["hint by number"])
@@ -152,7 +152,7 @@ def test_the_first_failed_check_is_repeated_in_a_process_of_its_own(outputs) -> 
     assert "torch.manual_seed" in code
 
 
-def test_a_notebook_is_told_magics_and_never_to_reset(outputs) -> None:
+def test_a_notebook_suggests_magics_and_never_a_reset(outputs) -> None:
     for name in ("cell", "definitions", "broken"):
         for kind in ("text/plain", "text/html"):
             page = shown(outputs[name], kind)
@@ -181,7 +181,7 @@ def test_verdicts_are_attempts_and_hints_are_none(outputs) -> None:
     assert said(outputs["attempts"]).strip() == str(len(graded))
 
 
-def test_what_cannot_be_meant_is_one_sentence_and_no_traceback(outputs) -> None:
+def test_a_wrong_magic_gives_one_sentence_and_no_traceback(outputs) -> None:
     assert said(outputs["unknown"]).startswith("grader: there is no exercise 'exercise_99' here")
 
 

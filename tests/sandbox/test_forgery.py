@@ -82,7 +82,7 @@ BABBLING = {
 """Patches after which the worker's answers are none; what is asked makes no difference, so one exercise will do."""
 
 GAINS = {
-    # where a module that behaves as the replies say would be right: a misfit that is swallowed
+    # replies that describe a right module: it ignores a misfit
     ("exercise_05", "nothing ever raises"): {"mask-in-state-dict"},
 }
 """The defects that forged replies do make look fixed."""

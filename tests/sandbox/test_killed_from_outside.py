@@ -42,7 +42,7 @@ LATEST = 0.15
 PAUSE = 0.01
 NEEDS_MEMORY = """
 import time
-time.sleep(2)  # meanwhile others take what there is
+time.sleep(2)  # meanwhile other processes use the memory
 filled = bytearray(200_000_000)
 del filled
 """

@@ -59,7 +59,7 @@ def test_out_of_memory_while_loading_says_the_same(judge_text):
 
 
 @pytest.mark.slow
-def test_a_check_that_takes_too_long_is_told_both_times_and_its_line_and_is_not_tried_a_third_time(judge_text):
+def test_a_slow_check_is_reported_with_both_times_and_its_line_and_not_tried_a_third_time(judge_text):
     verdict = judge_text("exercise_03", in_forward(LOOP, reference()), limits=TIGHT)
     texts = seen(verdict, Status.TIMED_OUT)
     assert any(text.startswith("it was still running after 0.5 s (a check may take 0.5 s)") for text in texts), texts
@@ -68,13 +68,13 @@ def test_a_check_that_takes_too_long_is_told_both_times_and_its_line_and_is_not_
     assert seen(verdict, Status.NOT_RUN) == {"it hung 2 times in forward, so it is not run again"}
 
 
-def test_what_is_slow_at_each_call_is_told_the_end_of_all(judge_text):
+def test_a_submission_that_is_slow_at_each_call_is_reported_with_the_total_limit(judge_text):
     limits = Limits(seconds=Seconds(total=1.0))
     verdict = judge_text("exercise_03", in_forward("time.sleep(0.1)", reference()), limits=limits)
     assert seen(verdict, Status.NOT_RUN) == {"all 1 s were used up before"}
 
 
-def test_loading_that_takes_too_long_is_told_both_times(judge_text):
+def test_slow_loading_is_reported_with_both_times(judge_text):
     verdict = judge_text("exercise_03", at_import(LOOP), limits=TIGHT)
     assert verdict.reason == (
         "it was still running after 1.5 s (loading may take 1.5 s) while it was loading; keep the file to imports and "
@@ -82,7 +82,7 @@ def test_loading_that_takes_too_long_is_told_both_times(judge_text):
     )
 
 
-def test_output_without_end_is_told_the_limit_and_the_line(judge_text):
+def test_endless_output_is_reported_with_the_limit_and_the_line(judge_text):
     limits = Limits(output_bytes=12_345)
     verdict = judge_text("exercise_03", in_forward("print('x' * 100_000, flush=True)", reference()), limits=limits)
     assert seen(verdict, Status.CRASHED) == {"it printed more than 12,345 bytes, the limit"}
@@ -99,14 +99,14 @@ def test_source_over_the_limit_is_not_graded_and_the_reason_names_both_sizes(own
 
 
 @pytest.mark.parametrize("text", ["you tried to allocate " + "9" * 5000 + " bytes", "tried to allocate 1e9 bytes", ""])
-def test_a_message_that_only_looks_like_torchs_is_no_trouble(text):
+def test_a_message_that_only_resembles_torchs_is_not_parsed_wrongly(text):
     raised = Raised(type="MemoryError", bases=[], text=text)
     assert sentence(crash_finding(raised, SMALL)) == (
         "it ran out of the memory it may use: 512.0 MB are allowed in all"
     )
 
 
-def test_an_exception_of_another_kind_is_told_in_its_own_words():
+def test_another_exception_is_reported_with_its_own_message():
     raised = msgspec.structs.replace(Raised(type="ValueError", bases=[], text="too little memory"))
     assert sentence(crash_finding(raised, SMALL)) == "ValueError: too little memory"
 

@@ -78,7 +78,7 @@ HARMLESS = {
 
 @pytest.fixture(scope="module", autouse=True)
 def _has_judged_before(judge_text: Judge) -> None:
-    judge_text("exercise_03", starter())  # whatever is opened once has been opened
+    judge_text("exercise_03", starter())  # the files that are opened only once are open
 
 
 @pytest.fixture(autouse=True)

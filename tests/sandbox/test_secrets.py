@@ -27,7 +27,7 @@ def stretches():
     """Readable stretches of memory around everything that Python and torch hold."""
     heap = ctypes.CDLL(None).sbrk
     heap.restype = ctypes.c_void_p
-    gc.unfreeze()  # what was there before the fork is hidden from the collector
+    gc.unfreeze()  # objects from before the fork are hidden from the collector
     objects = gc.get_objects()
     hints = [id(each) for each in objects + gc.get_referents(*objects)] + [torch.zeros(9).data_ptr(), heap(0) - 1]
     buffers = [ctypes.create_string_buffer(size) for size in (8, 5_000, 1_000_000)]
@@ -50,7 +50,7 @@ def count(words):
     for start, length in list(stretches()):
         for offset in range(0, length, step):
             first, end = start + offset, start + min(offset + step + PAGE, length)
-            if all(is_readable(page) for page in range(first // PAGE, end // PAGE)):  # it may have been given back
+            if all(is_readable(page) for page in range(first // PAGE, end // PAGE)):  # the memory may have been freed
                 part = ctypes.string_at(first, end - first).translate(SHIFT)
                 for name, word in words.items():
                     found[name] += part.count(word.encode())

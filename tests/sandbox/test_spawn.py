@@ -59,13 +59,13 @@ def test_an_exit_at_import_is_named_and_leaves_no_process(tmp_path) -> None:
     verdict = json.loads(done.stdout)
     assert (done.returncode, verdict["outcome"]) == (1, "not_gradable")
     assert "ended the process with exit code 5" in verdict["reason"]
-    until = time.monotonic() + 30  # another lane's workers end by themselves; the daemon would sleep on
+    until = time.monotonic() + 30  # another lane's workers end by themselves; the daemon would not
     while not (left := running_with("grader.sandbox")) <= before and time.monotonic() < until:
         time.sleep(0.1)
     assert left <= before
 
 
-def test_a_worker_that_cannot_start_is_told_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_worker_that_cannot_start_is_reported_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "executable", shutil.which("false"))
     with pytest.raises(KitError, match="did not start: it ended the process with exit code 1"):
         Spawner().start(Limits())

@@ -180,7 +180,7 @@ def test_nothing_is_imported_from_the_current_folder(tmp_path, way) -> None:
     assert json.loads(done.stdout)["outcome"] == "not_fixed"
 
 
-def test_the_doctor_tells_why_a_layer_is_not_to_be_had() -> None:
+def test_the_doctor_says_why_a_layer_is_missing() -> None:
     host = [sys.executable, str(HOST), "--without", "landlock,seccomp,namespaces", "--"]
     doctor = [sys.executable, "-m", "grader", "doctor"]
     done = subprocess.run([*host, *doctor], cwd=ROOT, capture_output=True, text=True, check=False)
@@ -200,6 +200,6 @@ print(problems)
 """
 
 
-def test_a_user_whose_namespace_gives_it_no_name_is_told() -> None:
+def test_a_user_without_a_mapping_in_its_namespace_is_reported() -> None:
     done = subprocess.run([sys.executable, "-c", NAMELESS], cwd=ROOT, capture_output=True, text=True, check=False)
     assert re.search(r"'namespaces': 'a user without a name there: \[Errno \d+\]", done.stdout), done.stderr

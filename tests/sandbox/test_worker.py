@@ -82,7 +82,7 @@ DEEP = b"\x83\xa7message\xa8Returned\xa6inputs\x80\xa5value" + NESTED * 5_000 + 
         (framed(b"\x82\xa7message\xa5Built\xa8misfits\x91\xa1\xff"), MalformedError, "utf-8"),
     ],
 )
-def test_what_is_no_reply_is_refused(sent: bytes, error: type[Exception], words: str) -> None:
+def test_an_invalid_reply_is_refused(sent: bytes, error: type[Exception], words: str) -> None:
     with pytest.raises(error, match=words):
         reply_to(sent)
 
@@ -198,7 +198,7 @@ def test_plain_values_arrive_and_the_rest_is_described() -> None:
     del deep[:]
 
 
-def test_what_is_too_much_together_is_never_written_out() -> None:
+def test_a_value_that_is_too_large_in_total_is_never_converted() -> None:
     shared: list[object] = [None] * 100
     for _ in range(MAX_DEPTH - 1):
         shared = [shared] * 100
@@ -218,7 +218,7 @@ def test_a_tensor_that_the_protocol_has_no_room_for_is_described() -> None:
     assert described == {"a tensor of shape (0, 4611686018427387904)", "a tensor of 65 dimensions"}
 
 
-def test_the_tensors_that_travel_are_told_in_order() -> None:
+def test_the_tensors_in_a_value_are_listed_in_order() -> None:
     first, second = torch.ones(2), torch.nn.Parameter(torch.ones(3))
     assert [*tensors_in((first, [second, first.to_sparse(), "text"], {"name": first}))] == [first, second, first]
 
@@ -325,7 +325,7 @@ class CausalSelfAttention(CausalSelfAttention):
 )
 
 
-def test_what_several_calls_return_is_taken_down_before_the_next_one_may_write_to_it(judge_text: Judge) -> None:
+def test_each_value_of_several_calls_is_recorded_before_the_next_call_may_change_it(judge_text: Judge) -> None:
     session = session_of(judge_text, Seconds(load=10.0, check=5.0, total=60.0), REUSES)
     try:
         session.load()
@@ -375,12 +375,14 @@ def test_a_session_ends_with_its_budget(judge_text: Judge) -> None:
             session.begin_check()
             with pytest.raises(SubjectTimedOutError, match=r"of 0\.5 s for all"):
                 Subject(session)(**ARGUMENTS)(x=torch.randn(2, 6, 4))
-        assert over.startswith(("all 0.5 s were used up", "it hung 2 times"))  # the second where processors are few
+        assert over.startswith(
+            ("all 0.5 s were used up", "it hung 2 times")
+        )  # the second cause is for machines with few processors
     finally:
         session.close()
 
 
-def test_a_check_may_take_what_follows_from_the_reference(judge_text: Judge) -> None:
+def test_a_checks_time_limit_follows_from_the_references_time(judge_text: Judge) -> None:
     exercise = load_exercise(judge_text.course.description("exercise_03"))
     session = Session(judge_text.source, exercise, submission_from_text(POISON), reference_seconds=lambda: 0.03)
     try:
@@ -392,7 +394,7 @@ def test_a_check_may_take_what_follows_from_the_reference(judge_text: Judge) -> 
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
-def test_a_worker_killed_from_outside_is_told_apart(judge_text: Judge, number: signal.Signals) -> None:
+def test_a_worker_killed_from_outside_is_distinguished(judge_text: Judge, number: signal.Signals) -> None:
     session = session_of(judge_text, Seconds())
     try:
         session.load()
@@ -507,7 +509,7 @@ NO_PROCESS = 2**22 + 1
 """Past the largest process id that Linux gives."""
 
 
-def test_a_nursery_that_dies_leaves_word_of_why() -> None:
+def test_a_nursery_that_dies_leaves_the_reason_on_stderr() -> None:
     import_torch()
     lost = Forker()
     why = r"has died or hangs \(ChildProcessError: \[Errno 10\] No child processes\); run"

@@ -97,7 +97,7 @@ def test_every_verdict_of_a_watch_is_drawn_from_one_seed(watch, module, fix):
     assert re.search(r"seed (\d+)", watch.verdict())[1] == first[1]
 
 
-def test_editors_that_save_by_renaming_are_followed_and_no_moment_without_a_file_is_told(watch, module, fix):
+def test_saves_by_renaming_are_followed_without_reporting_a_missing_file(watch, module, fix):
     draft = module.with_name(".attention.py.swp")
     draft.write_text(fix + "# renamed\n", encoding="utf-8")
     draft.replace(module)
@@ -140,7 +140,7 @@ def test_a_half_written_file_gets_no_verdict_of_its_own(watch, module, fix, half
     assert watch.verdicts() == 1
 
 
-def test_of_a_burst_of_saves_the_last_is_told_and_saving_the_same_again_tells_nothing(watch, module, starter, fix):
+def test_only_the_last_of_a_burst_of_saves_is_shown_and_an_unchanged_save_shows_nothing(watch, module, starter, fix):
     def save_often() -> None:
         for number in range(20):
             module.write_text(f"{(fix, starter)[number % 2]}# burst {number}\n", encoding="utf-8")
@@ -168,7 +168,7 @@ def test_of_a_burst_of_saves_the_last_is_told_and_saving_the_same_again_tells_no
     assert watch.verdicts() == 0
 
 
-def test_a_deleted_file_is_told_of_and_followed_when_it_is_back(watch, module, fix):
+def test_a_deleted_file_is_reported_and_followed_when_it_is_back(watch, module, fix):
     module.unlink()
     assert "there is no file attention.py" in watch.verdict()
     watch.forget()
@@ -189,7 +189,7 @@ def test_a_folder_that_is_moved_away_and_back_is_followed(watch, module, fix):
     watch.verdict()
 
 
-def test_a_link_to_a_file_elsewhere_is_followed_though_no_event_tells_of_it(watch, tmp_path, module, starter, fix):
+def test_a_link_to_a_file_elsewhere_is_followed_without_events(watch, tmp_path, module, starter, fix):
     elsewhere = tmp_path / "mine.py"
     elsewhere.write_text(fix, encoding="utf-8")
     module.unlink()
@@ -257,7 +257,7 @@ def test_keys_give_a_hint_the_diff_and_the_report_again(watch, module, starter):
 
 def test_a_watch_that_was_stopped_and_goes_on_reads_keys_again(watch):
     watch.process.send_signal(signal.SIGSTOP)
-    termios.tcsetattr(watch.terminal, termios.TCSANOW, watch.settings)  # as a shell does for its own line
+    termios.tcsetattr(watch.terminal, termios.TCSANOW, watch.settings)  # as a shell does for its input line
     watch.process.send_signal(signal.SIGCONT)
     deadline = time.monotonic() + 10
     while watch.is_restored() and time.monotonic() < deadline:

@@ -130,7 +130,7 @@ class _Ground:
         self.words: dict[str, str] = {}
 
     def judge_plain(self) -> dict[str, bool]:
-        """Judge starter and reference, which get their due verdicts. Return the isolation that the verdicts report."""
+        """Judge the starter and the reference, and check their verdicts. Return the reported isolation."""
         starter = self._judge(self._root / "exercises" / EXERCISE / "attention.py")
         reference = self._judge(self._root / "solutions" / EXERCISE / "attention.py")
         assert (starter.outcome, starter.score) == ("not_fixed", 0.0), starter
@@ -239,7 +239,7 @@ def _children() -> set[int]:
 
 
 def _more(before: list[str], after: list[str]) -> list[str]:
-    """Return the elements that are more frequent after than before."""
+    """Return the elements that occur more often in `after` than in `before`."""
     return sorted({name for name in after if after.count(name) > before.count(name)})
 
 

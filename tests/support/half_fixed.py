@@ -141,7 +141,7 @@ def _functions(tree: ast.Module) -> list[ast.FunctionDef]:
 
 
 def _differing_functions(ours: ast.Module, theirs: ast.Module) -> list[ast.FunctionDef]:
-    """Return the functions that differ; none where anything else does, such as a signature."""
+    """Return the functions that differ; none if anything else differs, such as a signature."""
     pairs = [*zip(_functions(ours), _functions(theirs), strict=False)]
     copies = [copy.deepcopy(tree) for tree in (ours, theirs)]
     for tree in copies:

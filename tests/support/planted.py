@@ -1,4 +1,4 @@
-"""Modules in a student's folder, under the names of everything that an interpreter or a platform may import there."""
+"""Modules in a student's folder, with the names of all modules that an interpreter or a platform may import there."""
 
 import sys
 from importlib import metadata

@@ -1,5 +1,5 @@
 # ruff: noqa: E501 - each test is a line
-"""Right and weak tests in many styles, generated: right ones must count, and weak ones are named for what they are."""
+"""Generated tests in many styles: right ones must count, and weak ones must get the standing that explains them."""
 
 import textwrap
 from collections.abc import Iterator

@@ -44,7 +44,7 @@ def test_there_are_a_hundred_weak_tests() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("start", range(0, len(WEAK_GENERATED), AT_ONCE))
-def test_weak_tests_in_all_styles_are_named_for_what_they_are(traps: Traps, start: int) -> None:
+def test_weak_tests_in_all_styles_get_the_right_standing(traps: Traps, start: int) -> None:
     group = WEAK_GENERATED[start : start + AT_ONCE]
     trap = Trap(label="trap.py", text=trap_of([test for test, _ in group]))
     result = TrapJudge(traps.course, traps.source)(EXERCISE, trap, roles=(Role.RIGHT, Role.DEFECTIVE), seconds=AMPLE)
@@ -55,7 +55,7 @@ def test_weak_tests_in_all_styles_are_named_for_what_they_are(traps: Traps, star
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", WEAK)
-def test_a_weak_test_is_named_for_what_it_is(traps: Traps, name: str) -> None:
+def test_a_weak_test_gets_the_right_standing(traps: Traps, name: str) -> None:
     body, standing = WEAK[name]
     result = traps(EXERCISE, trap_of([WrittenTest(name="test_weak", body=body)]))
     assert standings(result) == {"test_weak": standing}

@@ -18,7 +18,7 @@ Requires-Dist: no-such-test; extra == 'test'
 """
 
 
-def test_the_doctor_looks_at_what_the_installed_kit_says_it_needs_on_this_system(
+def test_the_doctor_checks_the_requirements_of_the_installed_kit_on_this_system(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     installed = tmp_path / "grader-9.dist-info"

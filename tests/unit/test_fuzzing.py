@@ -52,7 +52,7 @@ COURSE = Course(root=ROOT)
 EXERCISE = "exercise_03"
 
 
-# The frame decoder, and what becomes of what it decoded.
+# The frame decoder, and the outcomes made from its results.
 
 OUTPUT = torch.arange(24, dtype=torch.float32).reshape(2, 3, 4)
 TENSOR = from_python(OUTPUT)
@@ -281,7 +281,7 @@ def conversations(draw: st.DrawFn) -> tuple[list[bytes], Any]:
 
 @fuzzing
 @given(conversations())
-def test_whatever_a_worker_says_becomes_an_outcome_that_can_be_shown(conversation):
+def test_any_reply_of_a_worker_becomes_an_outcome_that_can_be_shown(conversation):
     script, expected = conversation
     exercise = load_exercise(COURSE.description(EXERCISE))
     submission = Submission(name="a.py", chunks=())

@@ -14,7 +14,7 @@ NAMED = sorted(set(re.findall(r"`([\w./]+(?:\.py|\.md|\.json|/))(?::([\w.]+))?`"
 
 
 @pytest.mark.parametrize(("path", "name"), NAMED, ids=str)
-def test_what_the_page_names_is_there(path: str, name: str) -> None:
+def test_every_path_and_name_on_the_page_exists(path: str, name: str) -> None:
     file = KIT / path if (KIT / path).exists() else ROOT / path
     assert file.exists()
     if name:

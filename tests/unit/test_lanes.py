@@ -42,7 +42,7 @@ def lanes(tmp_path: Path, tmp_path_factory):
     def run(*options: str, **files: str) -> str:
         for name, text in files.items():
             (tmp_path / f"test_{name}.py").write_text(text, encoding="utf-8")
-        own = ["--basetemp", str(tmp_path_factory.mktemp("inner"))]  # else it clears away what other runs left
+        own = ["--basetemp", str(tmp_path_factory.mktemp("inner"))]  # otherwise it deletes folders of other runs
         command = [
             sys.executable,
             "-m",
@@ -80,7 +80,7 @@ def test_each_test_is_reported_once_with_its_output(lanes):
 
 
 @pytest.mark.slow
-def test_one_after_the_other_gives_the_same(lanes):
+def test_a_single_lane_gives_the_same_reports(lanes):
     in_lanes, in_a_row = (lanes("--lanes", lane, "-q", "-rA", first=FIRST, second=SECOND) for lane in "21")
     lines = [sorted(re.findall(r"^(?:PASSED|FAILED|SKIPPED).*", each, re.MULTILINE)) for each in (in_lanes, in_a_row)]
     assert lines[0] == lines[1]

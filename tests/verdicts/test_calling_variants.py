@@ -246,7 +246,7 @@ def _locked(self, *arguments, **keywords):
 
 
 @pytest.mark.parametrize("exercise_id", sampled([*EXERCISES, "exercise_26", "exercise_28"], also=["exercise_28"]))
-def test_how_weights_begin_and_what_nobody_can_copy_costs_nothing(judge_text: Judge, exercise_id: str) -> None:
+def test_initial_weights_and_modules_that_cannot_be_copied_cost_nothing(judge_text: Judge, exercise_id: str) -> None:
     name = load_exercise(judge_text.course.description(exercise_id)).interface.entry()
     source = (Course(root=ROOT).reference(exercise_id)).read_text(encoding="utf-8")
     texts = {"zeros": source + ZEROS.format(name=name), "a lock": source + LOCKED.format(name=name)}
@@ -282,7 +282,7 @@ def test_a_reference_holds_at_the_ends_of_what_a_seed_may_be(judge_text: Judge, 
 
 @pytest.mark.parametrize("seed", others_slow(SEEDS))
 @pytest.mark.parametrize("ending", ["raise TypeError('float32 alone')", "__import__('os')._exit(5)"])
-def test_a_calling_variant_in_which_it_does_not_answer_is_told_once_and_takes_no_mended_defect_away(
+def test_a_calling_variant_without_an_answer_is_reported_once_and_costs_no_fixed_defect(
     judge_text: Judge, ending: str, seed: int
 ) -> None:
     source, _, body = reference_of("exercise_03")
@@ -322,7 +322,7 @@ def _setting(*given, **named):
 @pytest.mark.slow
 @pytest.mark.parametrize("some", in_parts(SETS))
 @pytest.mark.parametrize(("exercise_id", "called"), [(EXAMPLE, "CausalSelfAttention.forward"), *LOSSES])
-def test_a_first_call_that_changes_what_is_torchs_own_costs_the_points_for_breaking_nothing_and_no_other(
+def test_a_call_that_changes_a_torch_setting_costs_only_the_points_for_breaking_nothing(
     judge_text: Judge, course: Course, exercise_id: str, called: str, some: dict[str, str]
 ) -> None:
     source = course.reference(exercise_id).read_text(encoding="utf-8")
@@ -338,7 +338,7 @@ def test_a_first_call_that_changes_what_is_torchs_own_costs_the_points_for_break
         assert (verdict.outcome, verdict.score, len(told)) == (Result.NOT_FIXED, 7.0, 1), name
 
 
-def test_what_a_submission_sets_while_it_loads_is_its_own_affair(judge_text: Judge, course: Course) -> None:
+def test_settings_changed_while_loading_are_allowed(judge_text: Judge, course: Course) -> None:
     source = course.reference(EXAMPLE).read_text(encoding="utf-8")
     settings = "import torch\ntorch.use_deterministic_algorithms(True)\ntorch.autograd.set_detect_anomaly(True)\n"
     assert judge_text.refused(EXAMPLE, {"set at the top": settings + source}) == {}

@@ -98,7 +98,7 @@ def test_the_probe_does_without_what_torch_imports_late() -> None:
     assert (done.stdout, done.stderr) == ("['meta'] False\n", "")
 
 
-def test_what_stays_behind_cannot_be_hidden_by_catching_what_torch_says(judge_text: Judge) -> None:
+def test_a_tensor_that_stays_behind_cannot_be_hidden_by_catching_torchs_error(judge_text: Judge) -> None:
     caught = "\n".join(f"    {line}" if line else "" for line in STAYS["where"].split("\n")).rstrip()
     masking = f"        try:\n{caught}\n        except NotImplementedError:\n            pass\n"
     assert moving(judge_text, {"caught": masking}) == {"caught": "failed"}

@@ -54,7 +54,7 @@ def _formed(self, *arguments, **keywords):
 
 
 @pytest.mark.parametrize("exercise_id", sampled(EXERCISES))
-def test_another_form_is_told_as_another_form(judge_text: Judge, exercise_id: str) -> None:
+def test_a_wrong_form_is_reported_as_a_wrong_form(judge_text: Judge, exercise_id: str) -> None:
     source = (Course(root=ROOT).reference(exercise_id)).read_text(encoding="utf-8")
     description = (ROOT / "solutions" / exercise_id / "exercise.yaml").read_text(encoding="utf-8")
     entry = re.search(r"^  class: (\w+)", description, re.MULTILINE)

@@ -61,7 +61,7 @@ def test_a_demonstration_draws_nothing_and_changes_no_verdict(judge_text: Judge,
     assert judge_text.refused("exercise_03", texts) == {}
 
 
-def test_what_is_missing_is_told_where_it_is_used(judge_text: Judge) -> None:
+def test_a_missing_library_is_reported_where_it_is_used(judge_text: Judge) -> None:
     text = "from einops import rearrange\n" + reference().replace(
         "        return ", "        rearrange(x, 'b t d -> t b d')\n        return ", 1
     )
@@ -74,7 +74,7 @@ def test_what_is_missing_is_told_where_it_is_used(judge_text: Judge) -> None:
     assert "rearrange(" in crash.location.text
 
 
-def test_what_has_another_way_takes_it(judge_text: Judge) -> None:
+def test_an_import_with_a_fallback_uses_the_fallback(judge_text: Judge) -> None:
     way = "try:\n    from einops import rearrange\nexcept ImportError:\n    other = 1\nassert other\n"
     verdict = judge_text("exercise_03", way + reference())
     assert (verdict.reason, verdict.score) == (None, verdict.max_score)

@@ -40,7 +40,7 @@ ONE = 1e4 * torch.tensor([[0.1, -1.07], [0.181, 3.0]])
         ("W_key", ONE, False),
     ],
 )  # fmt: skip
-def test_what_two_checks_saw_is_the_same_as_a_whole_or_not_at_all(one: object, other: object, expected: bool) -> None:
+def test_deviations_of_a_check_are_equal_as_a_whole_or_not_at_all(one: object, other: object, expected: bool) -> None:
     assert is_same(one, other) is expected
 
 
@@ -90,7 +90,7 @@ MODULES = [each for each in WITH_DEFECTS if load_exercise(COURSE.description(eac
 
 
 @pytest.mark.parametrize("exercise_id", sampled(WITH_DEFECTS))
-def test_a_check_alone_sees_what_it_sees_among_others(judge_text: Judge, exercise_id: str) -> None:
+def test_a_check_has_the_same_result_alone_and_among_others(judge_text: Judge, exercise_id: str) -> None:
     """So what a matching variant's other checks see need not be known."""
     exercise = load_exercise(judge_text.course.description(exercise_id))
     everything = judge_text.variant(exercise_id, frozenset(defect.id for defect in exercise.defects))
@@ -232,7 +232,7 @@ ON_ONE_PATH = {
 
 @pytest.mark.parametrize("seed", others_slow(SEEDS))
 @pytest.mark.parametrize("exercise_id", others_slow(sorted({each[0] for each in ON_ONE_PATH.values()})))
-def test_what_is_mended_on_one_path_alone_is_not_fixed_and_costs_nothing_else(
+def test_a_defect_fixed_on_one_path_is_not_fixed_and_costs_nothing_else(
     judge_text: Judge, exercise_id: str, seed: int
 ) -> None:
     right = judge_text.variant(exercise_id, frozenset())
@@ -251,7 +251,7 @@ def test_what_is_mended_on_one_path_alone_is_not_fixed_and_costs_nothing_else(
 @pytest.mark.slow
 @pytest.mark.parametrize("exercise_id", others_slow(["exercise_19", "exercise_23"]))
 @pytest.mark.parametrize("mode", ["self.training", "not self.training"])
-def test_what_is_wrong_throughout_one_mode_has_no_more_mended_than_the_other_mode_shows(
+def test_a_fault_in_one_mode_leaves_only_what_the_other_mode_shows_as_fixed(
     judge_text: Judge, exercise_id: str, mode: str
 ) -> None:
     """Inputs are turned round there, which no defect does."""
@@ -266,7 +266,7 @@ def test_what_is_wrong_throughout_one_mode_has_no_more_mended_than_the_other_mod
 
 
 @pytest.mark.slow
-def test_what_a_comparison_at_failure_points_found_of_a_variant_serves_the_next_submission(
+def test_a_variants_examination_at_a_failure_point_is_reused_for_the_next_submission(
     judge_text: Judge, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     exercise = load_exercise(COURSE.description("exercise_06"))

@@ -47,7 +47,7 @@ def batches(gaussian):
 def train_on(module, x):
     module.training = True
     seen = module(x=x)
-    if not isinstance(seen, torch.Tensor):  # what is learned by a module that computes nothing is nothing
+    if not isinstance(seen, torch.Tensor):  # a module that computes nothing learns nothing
         raise Failure("type", f"forward: expected a tensor, got {type(seen).__name__}")
     return seen
 

@@ -19,7 +19,7 @@ def test_a_count_divides(subject, gaussian):
     loss = subject()
     inputs = {"logits": gaussian(N, T, V), "tokens": texts(gaussian)}
     many, few = float(loss(**inputs, counted=MANY)), float(loss(**inputs, counted=FEW))
-    if not abs(many * MANY - few * FEW) < 1e-3 * abs(few * FEW):  # nothing is no multiple of nothing
+    if not abs(many * MANY - few * FEW) < 1e-3 * abs(few * FEW):  # the ratio of two zeros proves nothing
         raise Failure(
             "count",
             f"the same texts, counted={MANY} and counted={FEW}: expected the second to be {MANY // FEW} times "

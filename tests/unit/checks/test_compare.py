@@ -85,11 +85,11 @@ def test_a_message_says_a_number_only_as_a_whole(text: str, missing: list[str]) 
 
 
 @pytest.mark.parametrize("text", ["", " \n\t", "\0\0\0", "\x1b\x08", "\u200b"])
-def test_what_cannot_be_read_is_silence(text: str) -> None:
+def test_an_unreadable_message_mentions_no_number(text: str) -> None:
     assert not is_visible(text)
 
 
-def test_a_wrong_form_is_told_as_what_it_is() -> None:
+def test_a_wrong_form_is_described() -> None:
     both = (torch.zeros(2, 3), torch.zeros(2))
     with pytest.raises(Failure, match="expected 2 values, observed a tensor of shape"):
         require_form(both[0], both, "output")
@@ -132,7 +132,7 @@ def test_a_tensor_in_place_of_a_plain_value_is_a_failure_not_an_error() -> None:
         compare(torch.full((2,), 3), 3, "the count")
 
 
-def test_the_number_that_is_most_off_is_found_again_in_what_was_returned() -> None:
+def test_the_element_that_is_furthest_off_is_located_in_the_returned_value() -> None:
     right, expected = torch.zeros(2, 3), torch.ones(2, 3)
     seen = expected.clone()
     seen[1, 2] = 0.25
@@ -152,7 +152,7 @@ def test_the_number_that_is_most_off_is_found_again_in_what_was_returned() -> No
     assert (finding.elements_off, finding.elements) == (1, 6)
 
 
-def test_whole_numbers_are_the_same_or_are_not() -> None:
+def test_integers_are_compared_exactly() -> None:
     compare(torch.tensor([12_345, 2**40]), torch.tensor([12_345, 2**40]), "output")
     with pytest.raises(Failure, match=r"expected 12345, observed 12346$"):
         compare(torch.tensor([7, 12_346]), torch.tensor([7, 12_345]), "output")

@@ -33,7 +33,7 @@ def test_every_pair_meets_in_hardly_more_rows_than_the_two_longest_axes_ask_for(
     assert rows == covering_array(counts, all_fit)
 
 
-def test_what_does_not_fit_never_meets_and_the_first_rows_are_kept() -> None:
+def test_values_that_do_not_fit_never_share_a_row_and_the_first_rows_are_kept() -> None:
     def fits(axis: int, value: int, other: int, others_value: int) -> bool:
         return (axis, value, other, others_value) != (0, 1, 2, 0)
 

@@ -43,7 +43,7 @@ CLASSICS = {
 
 
 @pytest.mark.parametrize("words", CLASSICS)
-def test_an_explanation_is_told_where_it_holds_and_with_noise_it_is_not(expected, words):
+def test_an_explanation_is_given_if_it_holds_and_not_with_noise(expected, words):
     seen = CLASSICS[words](expected)
     assert explanation_words(explain(seen, expected, FLOAT32.relative, FLOAT32.absolute)) == words
     noise = 0.05 * torch.randn(seen.shape, generator=torch.Generator().manual_seed(5))
@@ -74,7 +74,7 @@ def test_a_failure_carries_its_explanation_and_its_sentence_does_not(expected):
 
 
 @pytest.mark.slow
-def test_a_mask_that_is_ignored_is_told_by_what_comes_out_and_another_fault_under_a_mask_is_not(course):
+def test_an_ignored_mask_is_explained_and_another_fault_under_a_mask_is_not(course):
     whole = course.reference("exercise_02").read_text(encoding="utf-8")
     start = "    def forward(self, x, mask=None):\n"
     assert whole.count(start) == 1

@@ -101,7 +101,7 @@ def source_of(name: str) -> str:
     return (ROOT / name / "exercise_05" / "attention.py").read_text(encoding="utf-8")
 
 
-def test_what_pytest_calls_a_failure_is_one_and_is_told_in_its_own_words(own_course: Course, run_cli) -> None:
+def test_a_pytest_failure_is_a_failure_with_its_own_message(own_course: Course, run_cli) -> None:
     (own_course.hidden_tests("exercise_05") / "test_ordinary.py").write_text(ORDINARY, encoding="utf-8")
     mended = json.loads(run_cli("exercise_05", "--json", "--file", REFERENCE, cwd=own_course.root).stdout)
     assert mended["outcome"] == "fixed"
@@ -128,20 +128,20 @@ def test_what_pytest_calls_a_failure_is_one_and_is_told_in_its_own_words(own_cou
         ]
     ),
 )
-def test_a_check_that_does_not_look_is_the_kits_fault(course_with, body: str, said: str) -> None:
+def test_a_check_that_skips_is_the_kits_fault(course_with, body: str, said: str) -> None:
     judge = course_with(f"import pytest\n\n\ndef test_it(subject):\n{body}\n")
     with pytest.raises(BrokenExerciseError, match=f"exercise_05.*{re.escape(said)}"):
         judge("exercise_05", source_of("solutions"))
 
 
-def test_a_skip_that_only_defective_modules_meet_is_not_theirs_either(course_with) -> None:
+def test_a_skip_that_only_defective_modules_reach_is_the_kits_fault_too(course_with) -> None:
     judge = course_with(ORDINARY.replace('pytest.fail("the size', 'pytest.skip("the size'))
     with pytest.raises(BrokenExerciseError, match="test_fails skips: the size of the output"):
         judge("exercise_05", source_of("exercises"))
 
 
 @pytest.mark.slow
-def test_a_mark_that_skips_is_no_better(course_with) -> None:
+def test_a_skip_mark_is_the_kits_fault_too(course_with) -> None:
     judge = course_with("import pytest\n\n\n@pytest.mark.skip(reason='later')\ndef test_it(subject):\n    assert 0\n")
     with pytest.raises(BrokenExerciseError, match="test_it skips: later"):
         judge("exercise_05", source_of("solutions"))
@@ -245,7 +245,7 @@ def test_a_check_that_is_wrong_itself_is_the_kits_fault(course_with, body: str, 
         judge("exercise_05", source)
 
 
-def test_what_comes_of_another_form_is_told_with_the_error(course_with) -> None:
+def test_an_error_caused_by_another_form_is_reported_with_the_form(course_with) -> None:
     judge = course_with(FAULTY.replace("CONDITION", "True").replace("BODY", "ours + theirs"))
     source = re.sub("return (.*)", r"return {'no': \1}", source_of("solutions"))
     verdict = judge("exercise_05", source)

@@ -89,7 +89,7 @@ def test_missing_gradients_are_bars_over_the_parameters_and_those_of_rounding_ar
     assert picture.maps[1].marked == [(0, 1)]
 
 
-def test_what_passed_stands_beside_what_fails() -> None:
+def test_maps_of_passing_sizes_are_beside_those_that_fail() -> None:
     with pictures.recorded() as passed:
         compare(torch.ones(2, 2), torch.ones(2, 2), "output")
         require_close(torch.ones(2), torch.ones(2) + 1e-6, "attribute", FLOAT32)
@@ -99,7 +99,7 @@ def test_what_passed_stands_beside_what_fails() -> None:
     assert picture.passing_sizes == {"n": 2}
 
 
-def test_nothing_is_kept_where_nobody_wants_it() -> None:
+def test_no_equal_values_are_recorded_without_a_recorder() -> None:
     with pictures.recorded() as passed:
         pass
     compare(torch.ones(2), torch.ones(2), "output")

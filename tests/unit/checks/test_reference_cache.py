@@ -69,7 +69,7 @@ def two_modules_of_which_one_raises(cache: ReferenceCache) -> torch.Tensor:
     return cache(size=3)(x=torch.ones(3))
 
 
-def test_what_was_asked_before_is_looked_up(cache: ReferenceCache) -> None:
+def test_an_earlier_answer_is_looked_up(cache: ReferenceCache) -> None:
     first = run(cache, two_modules)
     assert torch.equal(run(cache, two_modules), first)
     assert calls(cache) == 2
@@ -122,7 +122,7 @@ def test_a_check_that_asks_something_else_gets_what_it_would_have_got_first(cach
     assert torch.equal(run(cache, two_modules), run(ReferenceCache(cache._reference), two_modules))
 
 
-def test_what_a_check_wrote_to_is_not_handed_out_again(cache: ReferenceCache) -> None:
+def test_an_answer_that_a_check_changed_is_not_reused(cache: ReferenceCache) -> None:
     def writes_to_weights(cache: ReferenceCache) -> torch.Tensor:
         module = cache(size=3)
         before = module.weights()["weight"].clone()

@@ -71,7 +71,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_what_must_make_no_difference_is_seen_where_it_does(course: Course, judge_text: Judge, name: str) -> None:
+def test_a_change_that_must_not_matter_is_detected_if_it_does(course: Course, judge_text: Judge, name: str) -> None:
     exercise_id, check, (before, after), told = CASES[name]
     reference = course.reference(exercise_id).read_text(encoding="utf-8")
     assert reference.count(before) == 1

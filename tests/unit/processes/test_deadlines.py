@@ -37,7 +37,7 @@ def test_a_check_may_take_its_own_limit_and_no_more_than_is_left_in_all() -> Non
     assert is_due_in(budget, 10.0)
 
 
-def test_what_was_waited_counts_for_the_check_and_for_all() -> None:
+def test_waiting_counts_for_the_check_and_for_the_total() -> None:
     budget = TimeBudget(WAIT)
     budget.begin("a check", 1.0)
     assert not budget.is_over()
@@ -56,7 +56,7 @@ def test_time_in_which_an_exception_is_raised_is_charged_too() -> None:
     assert budget.waited >= WAIT
 
 
-def test_what_the_worker_waited_for_a_processor_is_given_back() -> None:
+def test_time_that_the_worker_waited_for_a_processor_is_returned_to_the_total() -> None:
     budget = TimeBudget(WAIT)
     budget.start_worker(ProcessorTime(ran=5.0, waited=5.0))
     wait_within(budget)
@@ -82,14 +82,14 @@ def test_no_more_is_given_back_than_was_waited_without_running() -> None:
     ],
     ids=["ran", "starved", "ran enough"],
 )
-def test_who_hardly_got_a_processor_did_not_hang(used: ProcessorTime, is_starved: bool, is_hang: bool) -> None:
+def test_a_starved_worker_did_not_hang(used: ProcessorTime, is_starved: bool, is_hang: bool) -> None:
     budget = TimeBudget(10.0)
     budget.begin("a check", 1.0)
     overrun = budget.overrun(used)
     assert overrun == Overrun(allowed="a check may take 1 s", is_starved=is_starved, is_hang=is_hang)
 
 
-def test_where_the_total_ran_out_first_that_is_what_is_told_and_no_hang() -> None:
+def test_an_exhausted_total_is_reported_and_not_a_hang() -> None:
     budget = TimeBudget(0.5)
     budget.begin("a check", 1.0)
     overrun = budget.overrun(ProcessorTime(ran=0.2))

@@ -114,7 +114,7 @@ def test_a_text_without_end_is_cut_and_the_cut_is_counted(exercise, outcome):
         assert " more characters)" in shown
 
 
-def test_what_was_cut_is_counted_and_space_that_was_left_out_is_not():
+def test_omitted_characters_are_counted_but_not_omitted_spaces():
     assert printable("a" * 400) == "a" * 400
     assert printable("a" * 500) == "a" * 400 + " ... (100 more characters)"
     assert printable("a" + " " * 1000 + "b") == "a b"
@@ -124,7 +124,7 @@ def test_what_was_cut_is_counted_and_space_that_was_left_out_is_not():
     assert printable_lines("a\tb \x1b\n\nc\r") == "a\tb \\x1b\n\nc\\r"
 
 
-def test_nothing_is_cut_where_saying_so_takes_more_room():
+def test_a_text_is_not_cut_if_the_notice_would_be_longer():
     notice = len(" ... (26 more characters)")
     assert printable("a" * 400 + "b" * notice) == "a" * 400 + "b" * notice
     assert printable("a" * 400 + "b" * (notice + 1)) == "a" * 400 + f" ... ({notice + 1} more characters)"
@@ -182,7 +182,7 @@ def test_a_difference_shows_what_cannot_be_seen(own_course, run_cli):
     assert done.stdout.splitlines()[-1] == "+# \\x1b[2J\\u202e\tx"
 
 
-def test_what_the_kit_complains_of_is_plain_text_too(run_cli, tmp_path):
+def test_error_messages_of_the_kit_are_plain_text_too(run_cli, tmp_path):
     done = run_cli("exercise_03", "--file", str(tmp_path / NAME), cwd=tmp_path)
     assert is_plain(done.stdout.replace("\n", "") + done.stderr.replace("\n", ""))
     done = run_cli("\x1b[2J\u202e")

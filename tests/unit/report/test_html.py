@@ -92,7 +92,7 @@ def verdict_saying(text: str, exercise, picture: Picture | None = None) -> Verdi
     )
 
 
-def test_what_several_checks_look_at_and_saw_alike_is_told_once(exercise) -> None:
+def test_equal_descriptions_and_findings_of_several_checks_are_shown_once(exercise) -> None:
     finding = Finding(
         kind=FailureKind.VALUES,
         message="the output is wrong",
@@ -116,7 +116,7 @@ def values(expected: list[list[float]], seen: list[list[float]]) -> Picture:
 
 
 @pytest.mark.parametrize("payload", PAYLOADS)
-def test_what_a_submission_says_stays_text(payload: str, exercise) -> None:
+def test_text_of_a_submission_is_escaped(payload: str, exercise) -> None:
     attempts = [Attempt(at=0.0, outcome=Result.NOT_FIXED, score=0.0, fixed=0, defects=2)]
     page = render_report(verdict_saying(payload, exercise), exercise, attempts)
     tags = Tags(page)
@@ -310,7 +310,7 @@ def test_checks_that_pass_are_folded_and_the_others_are_not(exercise) -> None:
     assert "<details><summary>1 checks that pass</summary>" in page
 
 
-def test_what_did_not_run_is_said_before_the_verdict_is(exercise) -> None:
+def test_the_page_says_which_checks_did_not_run_before_the_verdict(exercise) -> None:
     verdict = msgspec.structs.replace(
         verdict_saying("x", exercise), outcome=Result.FIXED, reason="17 of 18 checks ran", checks=[]
     )

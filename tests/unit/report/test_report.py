@@ -182,13 +182,13 @@ def test_a_page_says_once_that_nothing_could_be_graded(screen):
 
 
 @pytest.mark.parametrize(("exercise_id", "called"), [("exercise_32", "optimizer"), ("exercise_33", "training step")])
-def test_what_is_judged_is_called_what_it_is(verdict_of, screen, course, exercise_id, called):
+def test_a_page_uses_the_name_of_the_kind(verdict_of, screen, course, exercise_id, called):
     html = render_section(verdict_of(exercise_id), load_exercise(course.description(exercise_id)))
     assert f"What your {called} does (" in screen(exercise_id)
     assert f"What your {called} does (" in html
 
 
-def test_what_a_defect_was_is_set_in_below_it_where_there_is_little_room(judge_text):
+def test_a_defects_note_goes_below_its_row_on_a_narrow_page(judge_text):
     exercise = load_exercise(judge_text.course.description("exercise_32"))
     verdict = judge_text(exercise.id, judge_text.variant(exercise.id, frozenset()))
     lines = render_terminal(verdict, exercise, width=60).splitlines()
@@ -197,7 +197,7 @@ def test_what_a_defect_was_is_set_in_below_it_where_there_is_little_room(judge_t
     assert all(line.startswith("  ") for line in lines[marks[0] + 1 : marks[1]])
 
 
-def test_one_cause_is_told_once(screen):
+def test_each_cause_is_shown_once(screen):
     text = screen("crash_that_hides", 1000)
     assert text.count("view(): argument 'size' failed to unpack") == 1
     assert "attention.py, line 36: queries = self.W_q(x).view(" in text

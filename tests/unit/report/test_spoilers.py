@@ -53,7 +53,7 @@ def pages(course, exercise, verdict, before) -> dict[str, str]:
     )
     for number in range(1, len(exercise.defects) + 1):
         for step in range(1, STEPS + 1):
-            with suppress(UsageError):  # nothing is known of that defect yet
+            with suppress(UsageError):  # the status of that defect is not known yet
                 found[f"hint {number}, {step}"] = render_hint(next_hint(course, exercise, verdict, number), width=1000)
     asked = predictions(exercise, verdict)
     found["guide"] = "\n".join("\n".join([each.question.text, *each.question.options, each.happens]) for each in asked)
@@ -177,7 +177,7 @@ def test_the_page_of_a_near_miss_gives_its_hint_and_names_no_defect(judge_text, 
                 assert not [(name, text) for name, page in shown.items() for text in secrets(defect) if text in page]
 
 
-def test_what_was_seen_behind_a_crash_is_told_on_no_page(own_course, judge_text):
+def test_no_page_shows_findings_behind_a_crash(own_course, judge_text):
     exercise = load_exercise(own_course.description("exercise_02"))
     every = frozenset(each.id for each in exercise.defects)
     verdict = judge_text("exercise_02", judge_text.variant("exercise_02", every))

@@ -36,7 +36,7 @@ def test_what_the_submission_raises_stays_its_own() -> None:
     assert (reply.type, reply.is_kits) == ("KeyError", False)
 
 
-def test_a_fault_of_what_looks_after_torchs_state_is_the_kits(monkeypatch) -> None:
+def test_an_error_of_the_check_of_torchs_state_is_the_kits_fault(monkeypatch) -> None:
     server = loaded()
     monkeypatch.setattr(GlobalState, "compare", lambda *_: {}["no such switch"])
     reply = server.answer(Read(module=1, name="training"))

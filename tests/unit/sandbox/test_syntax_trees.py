@@ -37,11 +37,11 @@ def test_layout_and_comments_alone_make_no_difference() -> None:
         "module = __import__('lin' + 'ecache')",
     ],
 )
-def test_what_may_look_at_its_own_text_or_place_is_like_nothing_else(looks: str) -> None:
+def test_code_that_may_read_its_own_text_or_location_equals_no_other(looks: str) -> None:
     assert tree_of(f"{RIGHT}\n{looks}\n") == ""
 
 
-def test_what_students_hand_in_has_a_tree() -> None:
+def test_submissions_of_students_have_syntax_trees() -> None:
     files = [*ROOT.glob("solutions/*/*.py"), *CORPUS.glob("alternatives/*/*.py")]
     without = [path for path in files if not tree_of(path.read_text(encoding="utf-8"))]
     assert len(without) < len(files) / 20, without

@@ -136,7 +136,7 @@ def test_a_wrong_description_is_refused_with_the_place_and_the_fault(load, befor
         load(before, after)
 
 
-def test_a_description_that_is_no_yaml_is_refused(tmp_path):
+def test_a_description_that_is_not_yaml_is_refused(tmp_path):
     path = tmp_path / "exercise.yaml"
     with pytest.raises(SpecError, match=r"exercise\.yaml: cannot be read: No such file or directory"):
         load_exercise(path)
@@ -319,7 +319,7 @@ def test_a_token_that_is_changed_becomes_another_of_the_same_input(load):
         ("{between: [0.5, 1.0], integers: 3, shape: [batch]}", "integers: expected between without integers, got both"),
     ],
 )
-def test_a_made_tensor_that_cannot_be_meant_is_refused_with_its_place(load, spec, problem):
+def test_a_contradictory_tensor_is_refused_with_its_place(load, spec, problem):
     with pytest.raises(SpecError, match=problem):
         load("inputs: {x: [batch, size]}", f"inputs: {{x: [batch, size], ids: {spec}}}")
 
@@ -359,7 +359,7 @@ def hold(tmp_path):
     return hold
 
 
-def test_names_that_the_reference_does_not_have_are_told_with_their_place(hold):
+def test_names_that_the_reference_lacks_are_reported_with_their_place(hold):
     assert hold("class: Attention", "class: Atention") == (
         '7:10: interface.class: expected a class of the reference: Helper or Attention, got "Atention"; write Attention'
     )
@@ -397,7 +397,7 @@ def test_a_misspelt_argument_of_the_constructor_is_not_a_misspelt_default(hold):
     )
 
 
-def test_a_fix_that_is_no_code_is_told_with_its_place_and_what_is_wrong(hold):
+def test_a_fix_that_is_not_python_is_reported_with_place_and_error(hold):
     starter = WITH_BOTH.replace("x = 2", "x = 1")
     assert hold("fix: x = 2", "fix: x = (2", starter=starter) == (
         "17:10: defects[0].fix: expected valid Python after the replacement in the starter, "
@@ -408,17 +408,17 @@ def test_a_fix_that_is_no_code_is_told_with_its_place_and_what_is_wrong(hold):
     )
 
 
-def test_sizes_beyond_reason_are_refused_where_they_stand(load):
+def test_unreasonable_sizes_are_refused_with_their_place(load):
     with pytest.raises(SpecError, match=r":11:\d+: sizes\[0\].size: expected a size of at most 100,000, got 1,000,000"):
         load("sizes: [{batch: 1, size: 2}]", "sizes: [{batch: 1, size: 1000000}]")
     with pytest.raises(SpecError, match=r"sizes\[0\]: expected inputs of at most 1,000,000 numbers, got 15,000,000 in"):
         load("sizes: [{batch: 1, size: 2}]", "sizes: [{batch: 300, size: 50000}]")
 
 
-def test_a_size_that_is_another_times_a_third_may_equal_it_where_the_third_is_one():
+def test_a_product_of_sizes_may_equal_its_factor():
     size_cases = [{"heads": 1, "width": 12, "head": 12}, {"heads": 4, "width": 24, "head": 6}]
     assert list(size_problems(size_cases, ())) == []
-    for heads, width, head in ((1, 6, 6), (5, 24, 6)):  # alike on all size cases; no product on the second
+    for heads, width, head in ((1, 6, 6), (5, 24, 6)):  # equal in all size cases; not a product in the second
         told = [
             problem.found
             for problem in size_problems([size_cases[0], {"heads": heads, "width": width, "head": head}], ())

@@ -41,7 +41,7 @@ def test_a_product_that_is_written_piece_by_piece_is_whole_or_not_there(tmp_path
     assert [each.read_bytes() for each in path.parent.iterdir()] == [b"whole"]
 
 
-def test_a_product_that_cannot_be_written_is_an_error_and_a_cache_is_done_without(tmp_path: Path) -> None:
+def test_an_output_that_cannot_be_written_is_an_error_and_a_cache_is_skipped(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     (tmp_path / "folder/taken").mkdir(parents=True)
     for path in (tmp_path / "file/key.json", tmp_path / "folder"):
@@ -92,7 +92,7 @@ def test_exercises_are_listed_in_the_order_of_their_numbers(tmp_path: Path) -> N
     assert Course(root=tmp_path).exercise_ids() == ["exercise_02", "exercise_11", "exercise_100"]
 
 
-def test_what_is_remembered_of_an_older_version_goes_and_of_others_stays(tmp_path: Path) -> None:
+def test_caches_of_older_versions_are_deleted_and_other_caches_stay(tmp_path: Path) -> None:
     for name in ("exercise_03-a1.json", "exercise_03-b2.json", "exercise_03-a1.msgpack", "exercise_30-a1.json"):
         write_versioned_cache(tmp_path / name, name.encode())
     left = sorted(path.name for path in tmp_path.iterdir())

@@ -129,7 +129,7 @@ def test_an_alias_bomb_is_refused_before_it_goes_off(refused):
     assert time.process_time() - begun < 5
 
 
-def test_a_flood_of_faults_is_cut_short(refused):
+def test_a_long_list_of_problems_is_shortened(refused):
     told = refused(SOUND.read_text(encoding="utf-8") + "".join(f"key_{n}: {n}\n" for n in range(2000)))
     assert len(told.splitlines()) == 101
     assert told.splitlines()[-1] == "exercise.yaml: and 1900 more problems"
@@ -143,7 +143,7 @@ def test_a_number_longer_than_python_reads_is_a_fault_like_another(refused):
     )
 
 
-def test_a_folder_or_a_missing_file_is_refused_in_a_sentence(tmp_path):
+def test_a_folder_or_a_missing_file_is_refused_with_one_sentence(tmp_path):
     assert refusal(tmp_path) == f"{tmp_path}: cannot be read: Is a directory\n"
     assert "cannot be read: No such file or directory" in refusal(tmp_path / "exercise.yaml")
 
@@ -288,7 +288,7 @@ def test_every_key_of_the_schema_is_described():
             assert part["additionalProperties"] is False
 
 
-def test_a_fault_under_a_key_of_any_length_is_told_in_few_words(refused):
+def test_a_problem_with_a_long_key_is_reported_briefly(refused):
     text = SOUND.read_text(encoding="utf-8").replace("constructor:", f"constructor:\n    {'x' * 100_000}: [1]", 1)
     assert max(map(len, refused(text).splitlines())) < 500
 

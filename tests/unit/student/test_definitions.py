@@ -18,7 +18,7 @@ def test_the_last_definition_counts() -> None:
     assert code_of("class Head:\n    a = 1", "class Head:\n    a = 2") == "class Head:\n    a = 2"
 
 
-def test_what_the_class_uses_comes_along_and_demonstrations_stay_behind() -> None:
+def test_names_that_the_class_uses_are_included_and_demonstrations_are_not() -> None:
     code = code_of(
         "import torch\nimport json",
         "SCALE = 2\nOTHER = 3",
@@ -41,7 +41,7 @@ def test_a_method_put_on_the_class_later_counts_and_one_put_on_an_older_class_do
     assert "Head.forward" not in code_of("class Head: pass", "Head.forward = None", "class Head: pass")
 
 
-def test_what_a_statement_makes_of_a_name_comes_with_what_the_name_meant_before() -> None:
+def test_a_statement_that_rebinds_a_name_comes_with_the_earlier_binding() -> None:
     wrapped = code_of("class Head: pass", "Head.forward = None", "def wrap(x): return x", "Head = wrap(Head)")
     assert all(part in wrapped for part in ("class Head: pass", "Head.forward = None", "def wrap", "Head = wrap(Head)"))
     counted = code_of("HEADS = 1\nHEADS = 4", "HEADS *= 2", "class Head:\n    heads = HEADS")
@@ -50,7 +50,7 @@ def test_what_a_statement_makes_of_a_name_comes_with_what_the_name_meant_before(
     assert code_of("class Head: pass", recursive) == recursive
 
 
-def test_lines_stand_where_they_stand_in_their_cell() -> None:
+def test_lines_keep_the_numbers_of_their_cell() -> None:
     found = submission_from_cells(cells("print(1)\n\nclass Head:\n    a = 1"), "Head")
     assert found is not None
     (chunk,) = found.chunks
@@ -58,7 +58,7 @@ def test_lines_stand_where_they_stand_in_their_cell() -> None:
     assert chunk.text.split("\n")[2] == "class Head:"
 
 
-def test_decorators_and_guarded_imports_come_along() -> None:
+def test_decorators_and_guarded_imports_are_included() -> None:
     code = code_of(
         "try:\n    import numpy as np\nexcept ImportError:\n    np = None", "@keep(\n    np\n)\nclass Head: pass"
     )
@@ -66,6 +66,6 @@ def test_decorators_and_guarded_imports_come_along() -> None:
     assert "@keep(" in code
 
 
-def test_cells_that_are_no_python_and_magics_are_passed_over() -> None:
+def test_magics_and_cells_that_are_not_python_are_skipped() -> None:
     assert code_of("%load_ext grader", "this is no python", "class Head: pass") == "class Head: pass"
     assert submission_from_cells(cells("%grade 3", "print(1)"), "Head") is None

@@ -139,7 +139,7 @@ def test_a_file_without_its_function_is_refused_with_those_that_it_has(course, t
         assert refused(verdict) == reason
 
 
-def test_a_constructor_of_another_signature_is_told_what_it_is_built_with(grade, starter):
+def test_a_wrong_constructor_signature_is_reported_with_the_expected_arguments(grade, starter):
     verdict, screen = grade(starter.replace("input_dim", "d_in"))
     assert verdict.outcome is Result.NOT_FIXED
     assert "TypeError: CausalSelfAttention.__init__() got an unexpected keyword argument 'input_dim'" in screen
@@ -147,7 +147,7 @@ def test_a_constructor_of_another_signature_is_told_what_it_is_built_with(grade,
     assert f"It is built with the keywords {keywords}: keep the interface's signature" in " ".join(screen.split())
 
 
-def test_a_forward_of_another_signature_is_told_what_it_is_called_with(grade, starter):
+def test_a_wrong_forward_signature_is_reported_with_the_expected_arguments(grade, starter):
     verdict, screen = grade(starter.replace("def forward(self, x):", "def forward(self, tokens):\n        x = tokens"))
     assert verdict.outcome is Result.NOT_FIXED
     assert "got an unexpected keyword argument 'x'" in screen
@@ -185,7 +185,7 @@ def test_a_notebook_points_at_the_cell_and_the_line_the_student_sees(grade, star
     assert "    35 │         values = self.W_value(x\n       │                              ^\n" in screen
 
 
-def test_a_notebook_whose_class_cell_raises_is_told_where(grade, starter):
+def test_an_exception_in_the_class_cell_of_a_notebook_is_located(grade, starter):
     verdict, screen = grade(notebook(code("x = undefined\n" + starter), code("print(1)")), "attention.ipynb")
     assert refused(verdict) == (
         "a cell raises before there is a class CausalSelfAttention: NameError: name 'undefined' is not defined; "

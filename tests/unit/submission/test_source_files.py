@@ -107,7 +107,7 @@ def test_paths_that_the_system_refuses_are_refused_with_its_words(tmp_path):
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root can read every file, so no file is unreadable")
-def test_a_folder_that_may_not_be_entered_is_told_of(tmp_path):
+def test_a_folder_that_cannot_be_entered_is_reported(tmp_path):
     (tmp_path / "closed").mkdir(mode=0o000)
     refused = read_submission(tmp_path / "closed" / "attention.py", "attention.py")
     assert refused == Unreadable(reason="attention.py cannot be opened: Permission denied; check its permissions")
@@ -207,7 +207,7 @@ def test_no_notebook_takes_more_than_its_bound_of_time_and_memory(kind, tmp_path
     assert read.startswith(("Submission(", "Unreadable("))
 
 
-def test_what_a_notebook_holds_too_much_of_is_named_with_the_bound(tmp_path):
+def test_an_exceeded_limit_of_a_notebook_is_named(tmp_path):
     path = tmp_path / "a.ipynb"
     expected = {
         NOTEBOOK % ("[" + "0," * MAX_VALUES + "0]", ""): f"has more than {MAX_VALUES:,} values; clear its outputs, or "

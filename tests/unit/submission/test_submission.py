@@ -94,7 +94,7 @@ def test_a_module_is_decoded_as_python_would(read, content, text):
         ),
     ],
 )
-def test_a_module_that_is_no_text_is_refused_with_the_next_step(read, content, sentence):
+def test_a_module_that_is_not_text_is_refused_with_the_next_step(read, content, sentence):
     assert read(content).reason == f"attention.py {sentence}"
 
 
@@ -169,7 +169,7 @@ save it again from Jupyter",
         ),
     ],
 )
-def test_a_notebook_that_is_none_is_refused_with_the_next_step(read, content, sentence):
+def test_an_invalid_notebook_is_refused_with_the_next_step(read, content, sentence):
     assert read(content, "attention.ipynb") == Unreadable(reason=f"attention.ipynb{sentence}")
 
 

@@ -54,7 +54,7 @@ def test_of_two_edited_twins_the_newer_is_graded_and_the_choice_says_so(own_cour
     assert choose_file(own_course, EXERCISE) == choice(notebook, BOTH.format("attention.ipynb"))
 
 
-def test_where_no_starter_tells_what_was_edited_the_newer_is_graded_and_that_is_said(own_course, editable_files):
+def test_without_a_starter_the_newer_file_is_graded_and_the_page_says_so(own_course, editable_files):
     module, notebook = editable_files
     mend_notebook(notebook)
     make_newer(notebook, module)
@@ -68,7 +68,7 @@ def test_where_no_starter_tells_what_was_edited_the_newer_is_graded_and_that_is_
     assert choose_file(own_course, EXERCISE) == choice(module)
 
 
-def test_only_a_student_whose_file_is_gone_or_empty_is_told_of_the_starter(own_course, editable_files):
+def test_the_starter_is_mentioned_only_if_the_file_is_missing_or_empty(own_course, editable_files):
     module, _ = editable_files
     module.write_text("\n", encoding="utf-8")
     read = choose_file(own_course, EXERCISE).read
@@ -163,7 +163,7 @@ def test_a_newer_copy_is_named_and_does_not_count(own_course, editable_files, na
     assert choose_file(own_course, EXERCISE) == choice(module)
 
 
-def test_a_newer_copy_of_a_module_with_a_name_of_its_own_is_told_by_that_name(own_course):
+def test_a_newer_copy_of_a_module_with_another_name_is_reported_by_its_name(own_course):
     module, _ = own_course.editable_files("exercise_29")
     assert module.name == "loss.py"
     for name in ("loss (1).py", "attention (1).py"):

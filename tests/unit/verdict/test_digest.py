@@ -200,13 +200,13 @@ DIFFERENT = {
 
 
 @pytest.mark.parametrize("change", EQUAL)
-def test_what_people_read_has_no_meaning(change):
+def test_messages_for_people_do_not_count(change):
     one, other = EQUAL[change]
     assert meaning(one, keeps_messages=False) == meaning(other, keeps_messages=False)
 
 
 @pytest.mark.parametrize("change", DIFFERENT)
-def test_what_the_computer_reads_has_a_meaning(change):
+def test_strings_that_code_reads_count(change):
     one, other = DIFFERENT[change]
     assert meaning(one, keeps_messages=False) != meaning(other, keeps_messages=False)
 
@@ -237,7 +237,7 @@ def test_no_deciding_code_reads_a_message_of_the_kit():
         (PROVES_STEPS, {*JUDGES, "author/proof.py", "author/output_shapes.py"}),
     ],
 )
-def test_what_decides_imports_only_what_decides(places, others):
+def test_deciding_code_imports_only_deciding_code(places, others):
     files = {"grader": PACKAGE, **{_module(path): path for path in kit_files(["."]) if path.suffix == ".py"}}
     deciding = {_module(path) for path in kit_files({*places, *others}) if path.suffix == ".py"} | {"grader"}
     for path in kit_files(places):

@@ -125,7 +125,7 @@ def test_a_stretch_defect_left_over_costs_neither_points_nor_the_exit_code():
 
 
 def test_a_check_that_passes_rules_out_every_defect_that_would_fail_it():
-    verdict = read(SIGNS["scale"])  # causal passes, so mask is fixed whatever the methods look like
+    verdict = read(SIGNS["scale"])  # causal passes, so mask is fixed, whatever the methods contain
     assert statuses(verdict) == [FIXED, PRESENT, FIXED]
     assert (verdict.score, verdict.regressions) == (4, [])
 
@@ -231,7 +231,7 @@ def test_a_part_that_is_right_by_itself_gives_no_points_to_a_module_that_is_neve
     assert {each.reason for each in verdict.defects} == {reason}
 
 
-def test_a_module_that_fails_just_what_a_defect_fails_by_other_numbers_is_living():
+def test_a_half_fixed_defect_is_unknown_and_takes_no_points_from_a_fixed_one():
     """The defect was mended halfway, which takes no points from another one that is mended."""
     comparing = frozenset({"values"})
     halfway = {"values": "failed:unlike-values", "causal": "failed:changed"}
@@ -297,7 +297,7 @@ def test_checks_that_were_not_run_are_no_regressions_beside_those_that_hung():
     assert verdict.outcome is Result.NOT_FIXED
 
 
-def test_where_a_variant_computes_nothing_right_either_its_outcomes_are_read_as_they_were():
+def test_a_crash_in_every_check_matches_a_variant_that_crashes_everywhere():
     crash = dict.fromkeys(CHECKS, "crashed:crash:AttributeError@vies")
     key = Key(digest="digest", signatures=SIGNS | {name: crash for name in SIGNS if "mask" in name}, methods=METHODS)
     comparing = frozenset({"values", "dtype"})
@@ -352,7 +352,7 @@ def test_the_defects_that_explain_a_failure_are_named_as_its_causes():
     assert verdict.causes == {"values": ["mask"], "causal": ["mask"], "dtype": ["extra"]}
 
 
-def test_what_could_not_be_loaded_is_unknown_all_over_and_says_where():
+def test_every_defect_of_a_file_that_does_not_load_is_unknown_with_the_place():
     why = Finding(
         kind=FailureKind.CRASH,
         detail="SyntaxError",
@@ -367,7 +367,7 @@ def test_what_could_not_be_loaded_is_unknown_all_over_and_says_where():
 
 
 @pytest.mark.parametrize(("saw", "status", "regressions"), [(0.5, UNKNOWN, []), (0.25, UNKNOWN, ["causal"])])
-def test_a_check_that_sees_what_it_sees_of_a_defect_shows_that_the_defect_is_mended_in_part(saw, status, regressions):
+def test_a_check_with_a_defects_own_numbers_shows_a_partial_fix(saw, status, regressions):
     outcomes = [Outcome(check=check, status=Status.PASSED) for check in CHECKS if check != "causal"]
     outcomes.append(
         Outcome(
@@ -384,7 +384,7 @@ def test_a_check_that_sees_what_it_sees_of_a_defect_shows_that_the_defect_is_men
     assert (statuses(verdict), verdict.regressions) == ([status, FIXED, FIXED], regressions)
 
 
-def test_a_check_that_saw_nothing_wrong_but_a_changed_setting_of_torchs_speaks_for_every_defect():
+def test_a_check_that_fails_only_by_a_changed_torch_setting_counts_as_passed_for_defects():
     verdict = read({"values": "failed:state-changed"})
     assert (statuses(verdict), verdict.regressions) == ([FIXED] * 3, ["values"])
 
@@ -432,7 +432,7 @@ KEYS = {
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
-def test_each_rule_gives_the_status_of_what_it_is_for(rule):
+def test_each_rule_gives_its_status(rule):
     kinds, others = BY_RULE[rule.name]
     key = KEYS.get(others.get("key", ""), KEY)
     seen = examination(kinds, **{name: value for name, value in others.items() if name != "key"})
@@ -459,7 +459,7 @@ def test_wrong_numbers_of_no_variant_are_one_cause_however_many_checks_see_them(
     assert [cause.checks for cause in causes] == [["values", "causal", "shapes"]]
 
 
-def test_what_is_wrong_in_values_is_told_before_dropout_and_advice():
+def test_wrong_values_are_shown_before_dropout_and_advice():
     advice = {"refuses": "unclear-refusal", "dropout": "dropout-elsewhere"}
     kinds = {**advice, "values": "values", "causal": "changed", "eval": "dropout"}
     found = [
@@ -475,7 +475,7 @@ def test_what_is_wrong_in_values_is_told_before_dropout_and_advice():
     ]
 
 
-def test_a_picture_of_another_check_than_the_one_told_is_told_as_that_checks():
+def test_a_picture_of_another_check_is_labelled_with_that_check():
     picture = Picture(kind=PictureKind.VALUES, maps=[Map(title="seen", cells=[[1.0]])])
     crash = Outcome(
         check="calls",
@@ -538,7 +538,7 @@ def test_a_defect_is_read_in_the_statements_that_it_changes(statements, mask, sc
         ("g(a * scale, v)", "g(a, v)", "g(a * scale, v)", False),
     ],
 )
-def test_a_fix_stands_where_its_own_words_do(was, fix, text, stands):
+def test_a_fix_is_recognised_by_its_own_tokens(was, fix, text, stands):
     named = msgspec.structs.replace(defect("mask", 4), was=was, fix=fix)
     exercise = msgspec.structs.replace(EXERCISE, defects=[named])
     assert find_standing_fixes(exercise, f"{text}\n", f"{fix}\n") == ({"mask"} if stands else set())
