@@ -50,7 +50,7 @@ class Request:
         self.umask = umask
 
     def encode(self) -> bytes:
-        """Return the request as bytes; `decode` returns it again."""
+        """Return the request as bytes, which `decode` reads."""
         parts = [self.folder, *self.arguments, *(f"{name}={value}" for name, value in self.environment.items())]
         counts = _COUNTS.pack(self.umask, len(self.arguments), len(self.environment))
         return counts + b"\0".join(map(os.fsencode, parts))

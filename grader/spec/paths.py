@@ -219,7 +219,7 @@ def is_special_file(path: Path) -> bool:
     """Return whether the path leads to a pipe, a socket or a device."""
     try:
         mode = path.stat().st_mode
-    except OSError:  # missing, or a name that the file system refuses: writing explains it
+    except OSError:  # missing, or an invalid name: writing to it raises a clear error
         return False
     return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
 

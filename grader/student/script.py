@@ -354,7 +354,7 @@ class _Script:
             yield f'print("{out} =", {out}.detach())' if call.is_tensor else f'print("{out} =", {out})'
 
     def _history(self, call: MadeCall, name: str, code: str) -> Iterator[str]:
-        """Do with the module what a calling variant does before its call; `code` is the call without the module."""
+        """Yield the lines that prepare the module for a calling variant; `code` is the call without the module."""
         words = call.variant
         if "modes" in words:
             yield f"for mode in ({not call.training}, {call.training}):"
