@@ -113,14 +113,14 @@ class _Script:
         if isinstance(first, TensorValue) and (lines := _as_change(variable, name, tensor, to_python(first))):
             yield from lines
             return
-        call = self._draw(tensor)
-        if call is None and self._replay.ending.relation is None and _is_long(tensor):
+        draw = self._draw(tensor)
+        if draw is None and self._replay.ending.relation is None and _is_long(tensor):
             yield f"{variable} = torch.randn({', '.join(map(str, tensor.shape))})  # the check has other numbers"
             return
-        if call is None:
+        if draw is None:
             yield f"{variable} = {literal(tensor)}"
             return
-        seed, code = call
+        seed, code = draw
         if seed is not None:
             yield f"torch.manual_seed({seed})"
         yield f"{variable} = {code}"
@@ -144,7 +144,7 @@ class _Script:
             else:
                 generator.manual_seed(seed)
             for before, factor in itertools.product(range(1 if seed is None else 3), (1, 60, 400)):
-                if factor == 1:
+                if factor == 1:  # the first factor: each further one scales the same numbers
                     random = torch.randn(tensor.shape, generator=generator)
                 if torch.equal((random * factor).to(tensor.dtype), tensor):
                     self._stream = generator.get_state()
@@ -259,7 +259,7 @@ class _Script:
         if not is_module:
             extra = {} if build is None else {key: repr(to_python(each)) for key, each in build.arguments.items()}
             text = ", ".join(f"{key}={each}" for key, each in {**arguments, **extra}.items())
-            yield from self._named(call, f"{self._exercise.interface.entry()}({text})")
+            yield from self._assigned(call, f"{self._exercise.interface.entry()}({text})")
             return
         if self._mode.get(call.module) is not call.training:
             self._mode[call.module] = call.training
@@ -281,7 +281,7 @@ class _Script:
             yield f"outs = [{name}{method}({text}) for _ in range({len(equal)})]"
             self._outs |= {each.number: f"outs[{index}]" for index, each in enumerate(equal)}
             return
-        yield from self._named(call, f"{name}{method}({text})", is_without_gradients=not call.grad)
+        yield from self._assigned(call, f"{name}{method}({text})", is_without_gradients=not call.grad)
 
     def _equal_calls(self, call: MadeCall) -> list[MadeCall]:
         """Return a call and the equal calls right after it; only the call if a hidden test wrote the comparison."""
@@ -292,7 +292,7 @@ class _Script:
 
         return [call] if self._replay.ending.relation is Relation.CODE else [*takewhile(is_equal, following)]
 
-    def _named(self, call: MadeCall, code: str, *, is_without_gradients: bool = False) -> Iterator[str]:
+    def _assigned(self, call: MadeCall, code: str, *, is_without_gradients: bool = False) -> Iterator[str]:
         """Assign a call's value to a variable, and print it if it is small."""
         if self._replay.ending.relation is Relation.CODE:
             name, assigned = f"outs[{call.number}]", f"outs.append({code})"
@@ -305,11 +305,11 @@ class _Script:
             yield f"    {assigned}"
         else:
             yield assigned
-        if self._is_last_to_print(call):
+        if self._is_printed(call):
             shown = f"{name}.detach()" if call.is_tensor else name
             yield f'print("{name} =", {shown})'
 
-    def _is_last_to_print(self, call: MadeCall) -> bool:
+    def _is_printed(self, call: MadeCall) -> bool:
         return call.is_small and (len(self._calls) <= 3 or call is self._calls[-1])  # noqa: PLR2004 - enough to look at
 
     def _arguments(self, call: MadeCall) -> dict[str, str]:
@@ -326,8 +326,8 @@ class _Script:
 
     def _call_in_variant(self, call: MadeCall, arguments: dict[str, str]) -> Iterator[str]:
         name, words, build = self._modules[call.module], call.variant, self._builds[call.module]
-        tensors = [self._argument(each) for each in call.arguments.values() if isinstance(each, TensorValue)]
-        for key, variable in zip(call.arguments, tensors, strict=False):
+        tensors = {key: self._argument(each) for key, each in call.arguments.items() if isinstance(each, TensorValue)}
+        for key, variable in tensors.items():
             yield from _laid_out(variable, words, call.sample_axes.get(key))
         text = ", ".join(arguments.values() if "positional" in words else (f"{k}={v}" for k, v in arguments.items()))
         method = f".{call.method}" if call.method else ""
@@ -338,10 +338,10 @@ class _Script:
         if "double" in words and "converted" not in words:
             yield f"{name} = {name}.double()"
         finer = "double() * (1 - 2**-26)"  # as the probe `finer` does, with digits that float32 has not
-        in_float64 = [f"{each} = {each}.{finer}" for each in dict.fromkeys(tensors) if self._is_float(each)]
+        in_float64 = [f"{each} = {each}.{finer}" for each in dict.fromkeys(tensors.values()) if self._is_float(each)]
         if "converted" not in words:
             yield from in_float64 if "double" in words else []
-        yield from self._history(call, name, f"{method}({text})")
+        yield from self._prepared_for_variant(call, name, f"{method}({text})")
         yield from in_float64 if "converted" in words else []
         context = next((each for each in ("no_grad", "inference_mode") if each in words), "")
         code = f"{name}{method}({text})"
@@ -353,7 +353,7 @@ class _Script:
         if call.is_small:
             yield f'print("{out} =", {out}.detach())' if call.is_tensor else f'print("{out} =", {out})'
 
-    def _history(self, call: MadeCall, name: str, code: str) -> Iterator[str]:
+    def _prepared_for_variant(self, call: MadeCall, name: str, code: str) -> Iterator[str]:
         """Yield the lines that prepare the module for a calling variant; `code` is the call without the module."""
         words = call.variant
         if "modes" in words:
@@ -398,7 +398,7 @@ class _Script:
         scales = [[_scales(index, each, step) for index, each in enumerate(starts)] for step in range(steps)]
         listed = ", ".join(f"{name}={value!r}" for name, value in arguments.items())
         made = f"{self._exercise.interface.entry()}([*parameters, unused], {listed})"
-        reloads = self._second_half(len(starts) + 1)
+        reloads = self._compares_second_run(len(starts) + 1)
         yield f"parameters = [torch.nn.Parameter(each) for each in ({', '.join(names)},)]"
         yield "unused = torch.nn.Parameter(torch.ones(2))  # gets no gradient"
         yield f"optimizer = {made}"
@@ -417,7 +417,7 @@ class _Script:
         yield "out = [torch.stack(each) for each in zip(*history)]"
         self._outs[call.number] = "out"
 
-    def _second_half(self, count: int) -> bool:
+    def _compares_second_run(self, count: int) -> bool:
         """Return whether the comparison is about the run with a reloaded state, whose values come second."""
         found = re.search(r"\}\[(\d+)\]", self._replay.ending.observed)
         return found is not None and count <= int(found[1]) < 2 * count
@@ -500,7 +500,7 @@ class _Script:
         kind = self._exercise.interface.kind
         if kind.adapter == "optimizer" and self._calls:
             count = len(self._calls[-1].arguments) + 1
-            if self._second_half(count):
+            if self._compares_second_run(count):
                 filled = re.sub(r"\[(\d+)\]", lambda found: f"[{int(found[1]) - count}]", filled, count=1)
         return filled.replace("module.get_parameter", f"{self._last_module()}.get_parameter")
 
@@ -658,14 +658,16 @@ def _listed(tensor: torch.Tensor) -> str:
         return f'float("{value}")'
     if tensor.dtype is torch.float64:
         return repr(value)
-    return next(text for digits in range(1, 18) if _single(float(text := f"{value:.{digits}g}")) == _single(value))
+    return next(
+        text for digits in range(1, 18) if _as_float32(float(text := f"{value:.{digits}g}")) == _as_float32(value)
+    )
 
 
 def _is_long(tensor: torch.Tensor) -> bool:
     return tensor.dtype is torch.float32 and tensor.numel() > MANY
 
 
-def _single(value: float) -> bytes:
+def _as_float32(value: float) -> bytes:
     return struct.pack("f", value)
 
 
