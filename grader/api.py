@@ -284,7 +284,7 @@ class _Request:
                 raise
             reason = f"there was no verdict after {self._timeout:g} s; allow more time"
         finally:
-            call.end()
+            call.stop_clock()
             with self._lock:
                 self._calls.discard(call)
         exercise = load_exercise(self._course.description(exercise_id))
@@ -342,12 +342,12 @@ class _Call:
             slots.release()
 
     def cancel(self) -> None:
-        """End the call. Callable from any thread."""
+        """Cancel the judgement. Callable from any thread."""
         self._is_cancelled = True
         self._judge.cancel()
 
-    def end(self) -> None:
-        """Stop the clock."""
+    def stop_clock(self) -> None:
+        """Cancel the timeout."""
         if self._clock is not None:
             self._clock.cancel()
 

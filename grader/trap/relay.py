@@ -25,7 +25,7 @@ from grader.sandbox.traps.messages import (
     encode,
 )
 from grader.sandbox.wire import MalformedError
-from grader.spec.exercise import Exercise, Limits
+from grader.spec.exercise import Exercise
 from grader.submission import Submission
 
 TEST_SECONDS = 2.0
@@ -183,13 +183,12 @@ class Relay:
             return
         exchanges: list[Exchange] = []
         session.processes.append(exchanges)
-        limits = _limits(self._exercise)
-        worker = self._source.start(limits)
-        isolation = worker.wait_until_confined()
-        session.isolation = protections(isolation)
-        if self._strict:
-            require_closed(isolation)
+        worker = self._source.start(self._exercise.limits)
         try:
+            isolation = worker.wait_until_confined()
+            session.isolation = protections(isolation)
+            if self._strict:
+                require_closed(isolation)
             _Process(self._trap, self._exercise, session, worker, replies, exchanges, self.clock).run(
                 seeds, runs, noisy
             )
@@ -202,10 +201,6 @@ def _remaining(runs: Sequence[TestRun], session: Session) -> list[TestRun]:
     ended = {(each.test, each.seed) for each in session.outcomes}
     stopped = {each.test for each in session.outcomes if each.ending in (Ending.TIMED_OUT, Ending.DIED)}
     return [each for each in runs if (each.test, each.seed) not in ended and each.test not in stopped]
-
-
-def _limits(exercise: Exercise) -> Limits:
-    return exercise.limits
 
 
 class _Process:
@@ -231,9 +226,9 @@ class _Process:
         self._deadline = 0.0
         self._waited = 0.0
         """How long the test worker had waited for a processor when the current run began."""
-        self._mark = 0.0
+        self._started = 0.0
         """The value of `_moment` when the current run began."""
-        self._preparing = 0.0
+        self._loading = 0.0
         """The seconds of the current run in which the subject was loaded."""
 
     def run(self, seeds: list[int], runs: list[TestRun], noisy: int | None) -> None:
@@ -292,8 +287,8 @@ class _Process:
 
     def _start(self, message: Started) -> None:
         self._current, self._calls = message, 0
-        self._waited, self._preparing = self._worker.processor_time().waited, 0.0
-        self._mark = self._moment(self._waited)
+        self._waited, self._loading = self._worker.processor_time().waited, 0.0
+        self._started = self._moment(self._waited)
         self._digest.update(f"test {message.test} seed {message.seed}".encode())
         self._deadline = time.monotonic() + min(TEST_SECONDS, max(self._clock.left, LEAST_WAIT))
 
@@ -307,7 +302,7 @@ class _Process:
         if self._current is None:
             return
         waited = self._waited if ending is Ending.DIED else self._worker.processor_time().waited
-        self._clock.left -= max(0.0, self._moment(waited) - self._mark - self._preparing)
+        self._clock.left -= max(0.0, self._moment(waited) - self._started - self._loading)
         outcome = TestOutcome(
             test=self._current.test,
             seed=self._current.seed,
@@ -334,7 +329,7 @@ class _Process:
             self._seed = self._current.seed
             before = self._moment(self._waited)
             self._replies.begin()
-            self._preparing += self._moment(self._waited) - before
+            self._loading += self._moment(self._waited) - before
         reply = self._replies.reply(message.payload, noise=self._seed == noisy)
         self._bytes += len(reply)
         self._exchanges.append(Exchange(request=message.payload, reply=reply))
