@@ -395,7 +395,7 @@ def test_classroom_50_gets_whole_points_and_a_report_whatever_lies_in_the_checko
     ],
 )
 def test_modules_beside_a_submission_run_in_no_interpreter_of_a_package(grader, tmp_path, platform, user):
-    """Every name that the package starts or imports lies in the student's folder as a module."""
+    """The student's folder has a module for each name that the package starts or imports."""
     machine = grader(platform, user=user)
     machine.clear()
     plant(machine.submission, "/autograder/ran")
@@ -448,7 +448,7 @@ WHOLE_FAMILIES = os.environ.get("GRADER_ATTACKS", "").split()
 @pytest.mark.slow
 @pytest.mark.parametrize("number", range(len(MACHINES)))
 def test_no_attack_reads_the_reference_forges_a_result_or_is_left_running(grader, tmp_path, number):
-    """Those that reach for files are dealt out, for each starts the platform's program anew."""
+    """Attacks on files are distributed, because each starts the platform's program again."""
     platform, user, lacks = MACHINES[number]
     some = attacks("secrets", "writing")[number :: len(MACHINES)] + ([] if "landlock" in lacks else one_in_each())
     if WHOLE_FAMILIES and number == 0:

@@ -1,4 +1,4 @@
-"""A faulty file of one's own becomes an exercise that proves: by `new`, at the most by what a proof says to write."""
+"""A faulty file becomes an exercise with a successful proof, by `new` and the lines that a proof proposes."""
 
 import re
 from pathlib import Path
@@ -28,14 +28,14 @@ MENDS = {
     "batchnorm": ("self.last(hidden)", "self.last(hidden.relu())"),
     "imagenorm": ("if not self.training:", "if self.training:"),
 }
-"""What stands in each file, and what mends it."""
+"""The fault of each file, and its fix."""
 
 PROOFS = {"cross": 1, "topk": 1, "focal": 1, "lion": 1, "accumulate": 1, "windows": 1, "batchnorm": 1, "imagenorm": 1}
-"""After how many proofs a file's exercise holds, where that is not the second."""
+"""The number of proofs after which a file's exercise is proven, if it is not 2."""
 
 
 def fill_in(path: Path, was: object, fix: object) -> None:
-    """Write what only the author knows into the description."""
+    """Fill in the description's blanks, which only the author knows."""
     description = yaml.safe_load(re.sub(r"FILL IN \((.*)\)", r"\1", path.read_text(encoding="utf-8")))
     [defect] = description["defects"]
     defect |= {"id": "a-defect", "was": was, "fix": fix}
@@ -43,7 +43,7 @@ def fill_in(path: Path, was: object, fix: object) -> None:
 
 
 def paste(path: Path, proof: Proof) -> None:
-    """Write what the proof says to write: outputs and sizes, checks, and what no input can tell."""
+    """Write the lines that the proof proposes: outputs and sizes, checks, and equivalents."""
     description = yaml.safe_load(path.read_text(encoding="utf-8"))
     for problem in (problem for step in proof.steps for problem in step.problems):
         told = yaml.safe_load(problem.partition("says, write\n")[2])

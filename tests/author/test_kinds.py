@@ -1,4 +1,4 @@
-"""Kinds of subject: what is no module is tried as one, and right and wrong ones get their verdicts."""
+"""Kinds of subject: an adapter makes a module of each, and right and wrong ones get the right verdicts."""
 
 import itertools
 import json
@@ -392,7 +392,7 @@ class Lion(torch.optim.Optimizer):
 
 @pytest.mark.parametrize("closure", [False, True])
 def test_swapped_steps_of_a_sign_optimizer_are_detected(tmp_path, closure):
-    """The momentum is of another sign than the gradient for some of its numbers, whatever is drawn."""
+    """For every draw, the momentum and the gradient have different signs in some elements."""
     course = Course(root=tmp_path)
     example = EXAMPLES["optimizer"]
     interface = example.interface.replace("AdamW", "Lion")

@@ -396,7 +396,7 @@ def first(source: str, name: str = "mine.py") -> dict[str, dict]:
 
 
 def test_other_values_than_the_defaults_are_tried_in_the_signatures_order():
-    """By position, what stands before an argument is handed over too; what no text tells is left to its author."""
+    """By position, all earlier arguments are passed too; values that the source does not give are left blank."""
     checks = first(POOLING)
     given = {name: each["constructor"] for name, each in checks.items() if name.startswith("values_with_")}
     assert given == {
@@ -572,7 +572,7 @@ def test_a_bias_flag_is_tried_by_the_parameters_and_training_without_dropout_by_
 
 
 def test_a_default_among_the_sizes_is_tried_at_sizes_of_its_own():
-    """Drawn sizes are multiples of heads that are drawn, too: they do not fit the default's."""
+    """Random sizes are multiples of random heads, so they do not fit the default number of heads."""
     by_default = first(module("dim, heads=4", "x"))["values_by_default"]
     assert by_default["defaults"] == ["heads"]
     assert [(size_case["heads"], size_case["dim"] % 4) for size_case in by_default["sizes"]] == [(4, 0)]

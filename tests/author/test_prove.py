@@ -1,4 +1,4 @@
-"""A proof finds what the checks of an exercise do not see, and holds for every exercise that is handed out."""
+"""A proof finds gaps in the checks of an exercise; the proof of every exercise of the course succeeds."""
 
 import itertools
 import re
@@ -185,7 +185,7 @@ equivalents:
 
 
 def weaken(course: Course) -> None:
-    """Leave one check, of shapes, and declare two equivalents that are none."""
+    """Leave only a check of shapes, and declare two mutants equivalent that are not."""
     description = course.description(EXERCISE)
     kept = description.read_text(encoding="utf-8").split("checks:\n")[0]
     description.write_text(kept + WEAK_CHECKS + DOUBTFUL, encoding="utf-8")
@@ -449,7 +449,7 @@ def focal(checks: str) -> Exercise:
 
 
 def test_a_check_is_proposed_for_a_line_that_no_check_reaches() -> None:
-    """By the argument that it hangs on; nothing is told of what is tried already."""
+    """Checks vary the argument that the mutant depends on; arguments that checks vary already are left out."""
 
     def told(word: str, checks: str = "- property: matches_reference") -> dict[str, Any]:
         line = next(number for number, line in enumerate(FOCAL.splitlines(), 1) if word in line)
@@ -508,7 +508,7 @@ def small_exercise(course: Course, exercise_id: str, fix: str) -> Path:
 
 
 def test_a_wrong_description_stops_its_own_proof_alone(tmp_path: Path, run_cli) -> None:
-    """It is told at its place among the others, and the code is that of a wrong description."""
+    """The error is reported in the order of the exercises, with the exit code of a wrong description."""
     course = Course(root=tmp_path)
     small_exercise(course, "exercise_61", "3 * scores")
     wrong = small_exercise(course, "exercise_62", "3 * scores")

@@ -123,7 +123,7 @@ def names_of_tests(path: Path) -> set[str]:
 
 
 def secrets_of(course, exercise_id: str, handed_out: Sequence[str]) -> set[str]:
-    """What gives the exercise's solution away and stands in no starter that is handed out."""
+    """Texts that give the exercise's solution away and are in no starter."""
     exercise = load_exercise(course.description(exercise_id))
     found = telling_lines(course.reference(exercise_id))
     found |= {line for path in course.hidden_tests(exercise_id).glob("*.py") for line in names_of_tests(path)}
@@ -462,7 +462,7 @@ def test_a_check_whose_answers_are_not_recorded_waits_for_the_hand_in(course, ed
 
 @pytest.mark.parametrize("exercise_id", EXERCISES)
 def test_every_defect_left_alone_fails_a_check_that_runs_at_home(course, exercise_id):
-    """So that a right file is known from a wrong one there: what holds for every variant of the keys."""
+    """A condition on every variant in the keys, so that right files are distinguished from wrong ones at home."""
     at_home = {check.id for check in load_exercise(course.description(exercise_id)).checks}
     kinds = json.loads((course.description(exercise_id).parent / "key.json").read_bytes())["signatures"]
     assert [name for name, failing in kinds.items() if name and not at_home & failing.keys()] == []
@@ -751,7 +751,7 @@ def test_a_page_that_gives_something_away_is_not_handed_out(own_course, tmp_path
 
 
 def spoilers_in(course: Course, page: Path) -> list[str]:
-    """What is said of a page of exercise_03 that is to be handed out."""
+    """The messages about a page of exercise_03 in an edition."""
     exercise = load_exercise(course.description("exercise_03"))
     return find_spoilers(course, [exercise], {page.relative_to(course.root): page.read_bytes()})
 
@@ -775,7 +775,7 @@ def whole_edition(course, request, tmp_path_factory) -> tuple[Course, dict[Path,
 @pytest.mark.slow
 @pytest.mark.parametrize("exercise_id", EXERCISES)
 def test_every_exercise_is_judged_at_home_as_in_the_course(course, whole_edition, exercise_id):
-    """Where the verdict cannot be the same, it is unknown: behind a crash, or where hidden Python alone tells."""
+    """A verdict that cannot be the same is unknown: behind a crash, or if only a hidden check decides."""
     edition, files = whole_edition
     require_equal(course, edition, exercise_id, submissions(course, exercise_id, 3))
     assert given_away(course, files, exercise_id, edition.exercise_ids()) == []

@@ -1,4 +1,4 @@
-"""Rewrites of a reference: each says the same otherwise, and mutants that only say the same are known."""
+"""Rewrites of a reference keep its values, and equivalent mutants are recognised."""
 
 import ast
 

@@ -1,4 +1,4 @@
-"""What the course refuses is refused in the sealed student edition too, but for what is listed."""
+"""The sealed student edition refuses every wrong fix that the course refuses, except the listed ones."""
 
 import pytest
 

@@ -34,7 +34,7 @@ TOO_FEW = "start aside: not told, there are too few submissions beside those tha
 
 
 class Ground(Struct, frozen=True):
-    """Where everything is measured: a course, the submissions, and those that a batch is opened with."""
+    """The data of a measurement: a course, its submissions, and the submissions that open each exercise."""
 
     course: Path
     samples: list[Sample]

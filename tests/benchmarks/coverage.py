@@ -1,4 +1,4 @@
-"""What each run of an exercise covers for certain, and what is left to chance.
+"""The combinations that each run of an exercise certainly covers, and those left to chance.
 
     python -m tests.benchmarks.coverage [--long] [exercise_NN]...
 

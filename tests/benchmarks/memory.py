@@ -46,7 +46,7 @@ class Sampler:
         return max((moment.megabytes for moment in self.moments), default=0.0)
 
     def between(self, least: float, most: float) -> list[float]:
-        """What was held while the number of verdicts lay in this range."""
+        """The memory used while the number of verdicts was in this range."""
         return [moment.megabytes for moment in self.moments if least <= moment.verdicts < most]
 
     def _look_on(self) -> None:

@@ -40,7 +40,7 @@ PAGE_MB = os.sysconf("SC_PAGE_SIZE") / (1 << 20) if hasattr(os, "sysconf") else 
 
 
 class Look(Struct, frozen=True):
-    """What there is at a moment when nothing is being judged."""
+    """The processes, files and memory at a moment at which nothing is being judged."""
 
     judged: int
     processes: int
@@ -142,7 +142,7 @@ def soak(count: int, tell=print) -> list[str]:
 
 
 def _grown(looks: list[Look]) -> list[str]:
-    """What there is more of in the end than there was at first, in words."""
+    """The resources that increased between the first and the last look, in words."""
     found = []
     for name in ("processes", "descriptors", "files", "restarts"):
         before, after = getattr(looks[0], name), getattr(looks[-1], name)

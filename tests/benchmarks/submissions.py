@@ -123,7 +123,7 @@ def _fresh(stock: list[Base], draw: random.Random) -> Iterator[Base]:
 
 
 def _draft(number: int, draw: random.Random) -> str:
-    """What is left lying about at a file's end, different each time."""
+    """Leftover code at the end of a file, different each time."""
     return draw.choice(
         (
             f"ATTEMPT = {number}",
@@ -134,7 +134,7 @@ def _draft(number: int, draw: random.Random) -> str:
 
 
 def _dressed(source: str, draw: random.Random) -> str:
-    """The same syntax tree in other clothes."""
+    """The same syntax tree with another layout."""
     before = "".join(f"# {draw.choice(REMARKS)}\n" for _ in range(draw.randrange(3)))
     after = f"\n# {draw.choice(REMARKS)}, {draw.randrange(10**9)}\n"
     return before + "\n" * draw.randrange(4) + source + after + "\n" * draw.randrange(4)

@@ -9,7 +9,7 @@ NAME_WIDTH = 58
 
 
 class Target(Struct, frozen=True):
-    """What a ratio is to keep to: a most, or a least."""
+    """The target of a ratio: an upper or a lower limit."""
 
     bound: float
     is_least: bool = False

@@ -40,7 +40,7 @@ def deadly(place, job):
 deadly.__name__ = "judge"
 engines.REMOTE_CALLS["judge"] = structs.replace(engines.REMOTE_CALLS["judge"], function=deadly)
 """
-"""Loaded into a worker: it dies of a submission that says so, as one would that runs out of memory over it."""
+"""Loaded into a worker: a submission with this word kills it, as a lack of memory would."""
 
 
 SETTINGS = {

@@ -1,4 +1,4 @@
-"""What names and texts of students do to exports and the gradebook's file: nothing."""
+"""Names and texts of students cannot harm exports or the gradebook's file."""
 
 import csv
 import os

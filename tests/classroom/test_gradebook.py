@@ -260,7 +260,7 @@ def test_an_interrupt_in_the_middle_of_a_record_leaves_nothing_of_it(gradebook, 
 
 @contextlib.contextmanager
 def as_nobody():
-    """Without an administrator's rights, which no permission binds."""
+    """Without root's rights, which ignore permissions."""
     if os.geteuid():
         yield
         return

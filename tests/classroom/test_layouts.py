@@ -1,4 +1,4 @@
-"""How submissions are handed in: what is found, which of two files counts, and what is said of everything else."""
+"""Layouts of submissions: the found files, the choice between two files, and reports on all other files."""
 
 import json
 import os

@@ -62,7 +62,7 @@ def test_the_whole_library_gets_its_verdicts_in_one_batch(course, library, tmp_p
 
 
 def complaints_about(kind: str, verdict: Verdict, expect: Expectation, *, is_right: bool) -> list[str]:
-    """How a verdict differs from what is due to such a source; `is_right` where the starter has no defect."""
+    """The differences between a verdict and the expected one; `is_right` if the starter has no defect."""
     if kind == "wrong fix":
         return differences(verdict, expect)
     statuses = {defect.status for defect in verdict.defects}

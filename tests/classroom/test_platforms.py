@@ -1,4 +1,4 @@
-"""What platforms hand out for a class: found out, taken, given to whom the roster says, and opened safely."""
+"""Downloads from platforms: recognised, read, assigned by the roster, and unpacked safely."""
 
 import io
 import os

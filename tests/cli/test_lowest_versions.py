@@ -1,4 +1,4 @@
-"""What is admitted is tried: the kit grades with the lowest version of everything that it depends on directly.
+"""The kit grades with the lowest supported version of each direct dependency.
 
 One command tries another version of torch in an environment of its own, which may download some gigabytes:
 

@@ -1,4 +1,4 @@
-"""A student's own run of their file, and what they see of a failing check's prints."""
+"""Trials: a student's own run of the file, and the printed output of a failing check."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""Hints, differences, a fresh start and the list: what a student has besides grading."""
+"""The commands of students besides grading: hints, differences, resets and the list."""
 
 import re
 import subprocess
@@ -39,7 +39,7 @@ def steps(exercise):
 
 
 def verdict_on(course, fixed: set[str], exercise_id: str = EXERCISE) -> Verdict:
-    """A verdict by which these defects are fixed and the others are not."""
+    """A verdict in which these defects are fixed and the others are not."""
     exercise = load_exercise(course.description(exercise_id))
     defects = [
         DefectVerdict(
@@ -136,7 +136,7 @@ UNDECIDED = Reason(kind=UnknownReason.UNDECIDED)
 
 
 def in_words_of(statuses: dict[str, DefectStatus], course) -> Verdict:
-    """A verdict with these statuses, and why what is not known is not known."""
+    """A verdict with these statuses, and the reason for each unknown one."""
     verdict = verdict_on(course, set())
     defects = [
         msgspec.structs.replace(each, status=status, reason=UNDECIDED if status == "unknown" else None)

@@ -1,4 +1,4 @@
-"""What a submission patches, pretends or hands back earns it nothing."""
+"""Patches, pretences and forged replies earn a submission nothing."""
 
 import ast
 import functools
@@ -43,7 +43,7 @@ HARMLESS = {
     "the kit": "for name in [n for n in sys.modules if n.startswith('grader')]: del sys.modules[name]",
     "time": "time.monotonic = time.time = lambda: 0.0",
 }
-"""Patches that leave what the class itself computes alone."""
+"""Patches that do not change the values of the class."""
 
 WORKER = "import msgspec\nimport grader.sandbox.server as server, grader.sandbox.protocol as protocol\n"
 WORKER += "import grader.sandbox.values as values\nreal_send, real_tensor = server.send, values._copied\n"
@@ -79,13 +79,13 @@ BABBLING = {
     "every reply is loaded": f"server.send = lambda c, m: real_send(c, {MADE})",
     "every reply is garbage": "server.send = lambda c, m: c.sendall(bytes(3) + bytes([4, 193, 193, 193, 193]))",
 }
-"""Patches after which the worker's answers are none; what is asked makes no difference, so one exercise will do."""
+"""Patches after which the worker gives no valid answer to any request, so one exercise is enough."""
 
 GAINS = {
     # replies that describe a right module: it ignores a misfit
     ("exercise_05", "nothing ever raises"): {"mask-in-state-dict"},
 }
-"""The defects that forged replies do make look fixed."""
+"""The defects that look fixed because of forged replies."""
 
 
 def statuses(verdict: Verdict) -> dict[str, DefectStatus]:

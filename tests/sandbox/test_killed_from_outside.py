@@ -1,4 +1,4 @@
-"""A worker that somebody else killed, or the machine for want of memory, is never the submission's fault."""
+"""If another process kills a worker, or the kernel for lack of memory, the submission is not to blame."""
 
 import json
 import os
@@ -68,10 +68,10 @@ while not killed():
 del taken
 time.sleep(60)
 """
-"""Takes what memory a group of processes has left, until the kernel has killed one for want of it."""
+"""Fills the memory of a group of processes until the kernel kills one of them."""
 
 AMPLE = Limits(seconds=Seconds(load=60, check=60, total=240))
-"""A busy machine takes no part in this."""
+"""The load of the machine does not matter here."""
 
 
 class Killer(threading.Thread):

@@ -1,4 +1,4 @@
-"""Whoever runs into a limit is told which one it was, how much was used, and how much is allowed."""
+"""A message about an exceeded limit names the limit, the amount used and the amount allowed."""
 
 import msgspec
 import pytest
@@ -19,7 +19,7 @@ LOOP = "while True: pass"
 
 
 def seen(verdict, status):
-    """What the checks that ended so say, each text once."""
+    """The messages of the checks that ended so, each once."""
     return {sentence(outcome.finding) for outcome in verdict.checks if outcome.status is status}
 
 

@@ -73,7 +73,7 @@ HARMLESS = {
     "a closed stdout": "sys.stdout.close()",
     "no stdout": "sys.stdout = sys.stderr = None",
 }
-"""What does not keep the class from being judged."""
+"""Actions that do not prevent a verdict."""
 
 
 @pytest.fixture(scope="module", autouse=True)

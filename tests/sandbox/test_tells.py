@@ -1,4 +1,4 @@
-"""Nothing that an ordinary look around finds says that a submission is being judged."""
+"""Nothing that is easily visible to a submission reveals that it is being judged."""
 
 from tests.support.hostile import reference
 from tests.support.judging import Judge

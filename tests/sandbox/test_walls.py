@@ -1,4 +1,4 @@
-"""Each wall around a worker stands by itself: what a submission sees from inside, where the others are missing."""
+"""Each wall around a worker holds without the others, as seen by a submission inside."""
 
 import json
 import os
@@ -58,7 +58,7 @@ def look(tmp_path_factory):
 
 
 def has_own_root(seen: dict) -> bool:
-    """Whether namespaces were to be had: some systems keep them from ordinary users."""
+    """Whether namespaces are available: some systems deny them to ordinary users."""
     return seen["parent"] == 1
 
 

@@ -1,4 +1,4 @@
-"""Frames, tensors, sessions and workers: what crosses the boundary, and what a worker is left with."""
+"""Frames, tensors, sessions and workers: messages across the boundary, and the remaining rights of a worker."""
 
 import codecs
 import contextlib

@@ -18,7 +18,7 @@ from tests.support.paths import ROOT
 from tests.support.watching import PATIENCE, VERDICT, Watch, examiners_of, small_course
 
 SETTLED = 0.6
-"""Seconds after which whatever a save can lead to has been seen."""
+"""Seconds after which all effects of a save have been shown."""
 
 TRIES = 20
 """Times that saves in quick succession are repeated while the machine is too busy to make them in time."""
@@ -63,7 +63,7 @@ def watch(shared: Watch, module: Path, starter: str) -> Watch:
 
 
 def save_within(watch: Watch, seconds: float, save: Callable[[], object]) -> None:
-    """Call `save`, and again if it took longer: a watch rightly judges what lies there for long."""
+    """Call `save`, and repeat it if it took too long: a watch rightly judges a file that stays unchanged."""
     for _ in range(TRIES):
         started = time.monotonic()
         save()

@@ -1,4 +1,4 @@
-"""What each test of a trap is worth."""
+"""The standing of each test of a trap, and its points."""
 
 import json
 from collections.abc import Callable

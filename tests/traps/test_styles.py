@@ -1,4 +1,4 @@
-"""Right tests in many styles count; weak ones are named for what they are."""
+"""Right tests in many styles count; weak tests get the standing that explains them."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What the doctor says of the packages that the kit needs."""
+"""The doctor's report on the packages that the kit needs."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Frames, descriptions, notebooks and modules of any content end in the errors that are declared, soon, in little room.
+"""Frames, descriptions, notebooks and modules of any content raise only declared errors, in bounded time and memory.
 
 `GRADER_FUZZING=20000 pytest tests/unit/test_fuzzing.py` tries that many of each, others in every run.
 """
@@ -142,7 +142,7 @@ def test_any_frame_is_a_reply_or_one_of_the_declared_errors(frame):
 
 
 class Scripted:
-    """A source of workers that say what was written down for them, whatever they are asked."""
+    """A source of workers that send recorded replies to any request."""
 
     def __init__(self, script: list[bytes]) -> None:
         self._script = script
@@ -267,7 +267,7 @@ STAGES = (
 
 @st.composite
 def conversations(draw: st.DrawFn) -> tuple[list[bytes], Any]:
-    """What a worker says from its loading to a check's last call, one reply of it not as it should be."""
+    """The replies of a worker from loading to a check's last call, one of them changed."""
     index = draw(st.integers(0, 3))
     script: list[protocol.Message] = [LOADED, BUILDS, RETURNED[index], RETURNED[index]]
     replies = [framed(msgspec.msgpack.encode(each)) for each in script]
@@ -307,7 +307,7 @@ def test_any_reply_of_a_worker_becomes_an_outcome_that_can_be_shown(conversation
 
 
 def check(session: Session, expected: Any) -> None:
-    """What checks do with a module in a worker."""
+    """The calls that checks make."""
     module = Subject(session)(input_dim=4)
     module.weights()
     compare(module(x=OUTPUT), expected, "the output")
@@ -319,7 +319,7 @@ def check(session: Session, expected: Any) -> None:
 
 
 def shown(exercise: Any, outcomes: list[Outcome], unloadable: Finding | None) -> None:
-    """Render what was seen, and look that nothing in it could be taken for more than text."""
+    """Render the outcome, and require that it contains only visible text."""
     seen = Examination(outcomes=outcomes, unloadable=unloadable)
     exercise = msgspec.structs.replace(exercise, defects=[])
     verdict = make_verdict(exercise, Key(digest="", signatures={"": {}}, methods={}), seen, "attention.py", 1)

@@ -1,4 +1,4 @@
-"""grader/README.md names what is there: every path, and every function in it."""
+"""Every path and function that grader/README.md names exists."""
 
 import ast
 import re

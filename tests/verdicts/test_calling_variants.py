@@ -1,4 +1,4 @@
-"""However a module is called, and at whatever sizes, it has to be right.
+"""A module must be right in every calling variant and at all sizes.
 
 Each fault is put into the reference of every exercise, for it is about classes of faults, not about one module.
 """
@@ -173,7 +173,7 @@ SHARED_INPUTS = {
     "exercise_18": "x is memory",
     "exercise_25": "x is residual",
 }
-"""What holds where one tensor is given for two inputs."""
+"""Conditions that hold if two inputs are one tensor."""
 
 
 @pytest.mark.slow

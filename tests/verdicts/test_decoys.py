@@ -1,4 +1,4 @@
-"""Exercises whose starter looks wrong and is right: leaving it is the answer, and nothing tells so beforehand."""
+"""Exercises whose starter looks wrong and is right: the unchanged starter is the answer, and no page reveals that."""
 
 import pytest
 

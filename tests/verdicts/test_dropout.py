@@ -1,4 +1,4 @@
-"""Dropout that does anything but take each weight by itself, away or scaled up, earns no full marks in any exercise."""
+"""Dropout that does not drop or scale up each weight independently gets full marks in no exercise."""
 
 import pytest
 from msgspec import Struct
@@ -121,7 +121,7 @@ def dropping(place: Place, exercise_id: str, expression: str) -> str:
 
 
 def elsewhere(place: Place, exercise_id: str) -> dict[str, str]:
-    """Right modules but for what it is that they drop."""
+    """Modules that are right except for the values that they drop."""
     left = place.line.split(" = ", maxsplit=1)[0] if not place.line.startswith("if ") else place.weights
     text = place.right(exercise_id).replace(place.line, f"{left} = {place.weights}")
     texts = {}

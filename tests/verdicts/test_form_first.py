@@ -1,4 +1,4 @@
-"""What has another form than the interface says is told so by whatever check meets it, never as wrong numbers."""
+"""Every check reports a value of another form than the interface's as such, never as wrong numbers."""
 
 import re
 

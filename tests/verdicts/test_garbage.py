@@ -121,7 +121,7 @@ BODIES = {
         "the output layer's bias": "self.output(0 * query)",
     },
 }
-"""What computes nothing, and has what a property asks for."""
+"""Modules that compute nothing, and satisfy a property."""
 
 
 RETURNS_ZEROS = """

@@ -1,4 +1,4 @@
-"""What submissions import at their top: plots and progress bars do nothing, what is missing matters where used."""
+"""Top-level imports of submissions: plots and progress bars do nothing; a missing library fails only on use."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""A half fix is one by its numbers: a module that fails as a variant does, with other values, has mended nothing."""
+"""Numbers show a half fix: a module that fails like a variant, but with other values, has fixed nothing."""
 
 import math
 
@@ -91,7 +91,7 @@ MODULES = [each for each in WITH_DEFECTS if load_exercise(COURSE.description(eac
 
 @pytest.mark.parametrize("exercise_id", sampled(WITH_DEFECTS))
 def test_a_check_has_the_same_result_alone_and_among_others(judge_text: Judge, exercise_id: str) -> None:
-    """So what a matching variant's other checks see need not be known."""
+    """So the other checks of a matching variant need not run."""
     exercise = load_exercise(judge_text.course.description(exercise_id))
     everything = judge_text.variant(exercise_id, frozenset(defect.id for defect in exercise.defects))
     submission = submission_from_text(everything)

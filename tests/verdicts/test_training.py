@@ -1,4 +1,4 @@
-"""What uses more of torch than a forward pass: optimizers, the compiler, checkpointing. A worker can write nothing."""
+"""Submissions that use optimizers, the compiler or checkpoints. A worker can write nothing."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Every subset of an exercise's defects, put back, is found exactly; a proof asks that of each exercise."""
+"""Every subset of an exercise's defects is identified exactly; a proof checks this for every exercise."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Tensors against tensors: what is told of two that differ."""
+"""Comparisons of tensors, and the findings about differences."""
 
 import pytest
 import torch

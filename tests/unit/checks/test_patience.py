@@ -1,4 +1,4 @@
-"""The reference and its variants are the kit's own: what a busy machine takes from them is not held against them."""
+"""The reference and its variants get extra time, so that a busy machine does not make them fail."""
 
 import re
 

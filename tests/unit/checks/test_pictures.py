@@ -1,4 +1,4 @@
-"""What is drawn of a finding: the fault itself, at the smallest sizes that fail, beside what passes."""
+"""The picture of a finding: the fault at the smallest sizes that fail, beside the largest that pass."""
 
 import re
 

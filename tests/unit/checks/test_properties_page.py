@@ -1,4 +1,4 @@
-"""tests/README.md tells of every built-in property, of each of its arguments, and of nothing that is not there."""
+"""tests/README.md documents every built-in property and argument, and no others."""
 
 import re
 import subprocess

@@ -1,4 +1,4 @@
-"""What the reference answered is looked up at the same seed, and never mistaken for the answer to something else."""
+"""Answers of the reference are looked up at the same seed, and never used for another question."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -42,7 +42,7 @@ def cache(tmp_path: Path) -> ReferenceCache:
 
 
 def run(cache: ReferenceCache, check: Check) -> torch.Tensor:
-    """One run of a check, as it is made for every submission; whatever it leaves known is met by the next."""
+    """One run of a check, as for every submission; the next run finds the answers that it cached."""
     while True:
         cache.begin("check", 7, "float32")
         torch.manual_seed(7)

@@ -1,4 +1,4 @@
-"""Which size cases a check is tried at, and which one a finding tells of."""
+"""The size cases at which a check runs, and those that a finding names."""
 
 import pytest
 from msgspec import structs

@@ -1,4 +1,4 @@
-"""Properties of what must make no difference: right modules pass, and a module in which it does is told so."""
+"""Properties of invariance: right modules pass, and a module that depends on the change fails."""
 
 import pytest
 

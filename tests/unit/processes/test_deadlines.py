@@ -1,4 +1,4 @@
-"""What a submission may be waited for: by the wall's clock, and never for what the machine kept from it."""
+"""Time limits of a submission: in wall-clock time, without the time that it waited for a processor."""
 
 import time
 

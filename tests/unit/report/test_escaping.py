@@ -1,4 +1,4 @@
-"""Whatever a submission calls things, says or is called, what is shown of it is text and nothing else."""
+"""Names, messages and file names of a submission are shown as text and nothing else."""
 
 import json
 import os
@@ -36,7 +36,7 @@ def is_plain(text: str) -> bool:
 
 
 def verdict_of(text: str, outcome: Result) -> Verdict:
-    """A verdict with the text in every field that a submission has a say in."""
+    """A verdict with the text in every field that a submission can influence."""
     finding = Finding(
         kind=FailureKind.OTHER,
         detail=text,

@@ -64,7 +64,7 @@ def exercise(course):
 
 
 def verdict_saying(text: str, exercise, picture: Picture | None = None) -> Verdict:
-    """A verdict in which a submission has its say wherever it can."""
+    """A verdict with a submission's text wherever a submission can put it."""
     finding = Finding(
         kind=FailureKind.VALUES,
         message=text,

@@ -1,4 +1,4 @@
-"""The screens of whole hunts, as golden pages: what a student sees from the first list to the last defect."""
+"""Golden pages of whole hunts, from the first list to the last defect."""
 
 import msgspec
 import pytest

@@ -42,7 +42,7 @@ def hang_in_training(judge_text) -> Verdict:
 
 
 def partial_fixes_and_broken(judge_text) -> Verdict:
-    """One projection is right, the other is not yet, and samples have begun to mix, and no number says which."""
+    """One projection is fixed and the other is not, and samples mix; values do not show which one is which."""
     text = judge_text.variant("exercise_01", frozenset({"v-reuses-q-proj"}))
     assert text.count("self.out_proj(") == 1
     place = text.index("self.out_proj(") + len("self.out_proj(")

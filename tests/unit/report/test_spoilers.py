@@ -1,4 +1,4 @@
-"""No word of the answer before it is found: every page that students see, for every subset of every hunt's defects."""
+"""No page for students gives an answer away before it is found, for every subset of every hunt's defects."""
 
 import html
 from contextlib import suppress

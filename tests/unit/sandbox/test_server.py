@@ -1,4 +1,4 @@
-"""What fails in a worker beside the submission is not told as the submission's doing."""
+"""An error of the kit's code in a worker is not blamed on the submission."""
 
 import torch
 

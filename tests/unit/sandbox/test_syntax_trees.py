@@ -1,4 +1,4 @@
-"""Sources are alike by their syntax trees where behaviour can depend on nothing else; crashes name what was done."""
+"""Sources with equal syntax trees are equal if behaviour depends on nothing else; crashes name the operation."""
 
 import sys
 

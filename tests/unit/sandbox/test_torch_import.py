@@ -1,4 +1,4 @@
-"""What importing torch leaves out, and that it stays left out where checks of the course run."""
+"""The parts of torch that its import omits, and that the course's checks do not need them."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""Descriptions are read with every refusal saying where; and the shipped exercises are what they promise to be."""
+"""Descriptions are read, and errors name their place; the course's exercises keep their promises."""
 
 import ast
 import re

@@ -1,4 +1,4 @@
-"""The notebooks' demonstrations run, on the starter and on the reference, and show what they are there to show."""
+"""The notebooks' demonstrations run on the starter and on the reference, and show the described effects."""
 
 import contextlib
 import io

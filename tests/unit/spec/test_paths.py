@@ -1,4 +1,4 @@
-"""Files are written whole or not at all; what was asked for is never left out in silence."""
+"""Files are written whole or not at all, and a requested file that cannot be written is an error."""
 
 import os
 import threading

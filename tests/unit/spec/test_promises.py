@@ -1,4 +1,4 @@
-"""What an exercise's README promises of the interface, and the checks that keep it: none is without one."""
+"""Each promise in the interface section of an exercise's README has a check."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -59,7 +59,7 @@ Keeps = Callable[[Checks, str], bool]
 
 
 def attributes_are_asked(checks: Checks, text: str) -> bool:
-    """Every attribute of a bullet that names some, layers with weights aside: those are in the state dict."""
+    """Every attribute that a bullet names, without layers that have weights: the state dict contains those."""
     text = text.split("the layers", maxsplit=1)[0] + "".join(re.findall(r"and `\w+`", text))
     return all(
         checks.have("attribute_equals", name=name)

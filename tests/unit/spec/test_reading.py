@@ -1,4 +1,4 @@
-"""Every fault of a description is told at once: where, what was expected, what was found, what to write."""
+"""All problems of a description are reported at once: place, expected value, found value and remedy."""
 
 import json
 import os
@@ -43,7 +43,7 @@ def problems_of(path: Path) -> list[str]:
 
 @pytest.fixture
 def refused(tmp_path):
-    """What is said of a file with this content."""
+    """The problems of a file with this content."""
 
     def refused(content: bytes | str) -> str:
         path = tmp_path / "exercise.yaml"

@@ -1,4 +1,4 @@
-"""The pages that students read first: one form for all, and nothing in them that is not there."""
+"""The pages that students read first have one form, and mention only what exists."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""What a kernel's cells have left of a class."""
+"""The definition of a class, collected from a kernel's cells."""
 
 from grader.notebook import submission_from_cells
 from grader.submission import Chunk

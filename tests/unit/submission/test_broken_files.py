@@ -1,4 +1,4 @@
-"""What cannot be graded, or hardly, ends in one clear sentence with the next step; never in a traceback of the kit."""
+"""A file that cannot be graded gets one clear sentence with the next step, never a traceback of the kit."""
 
 import re
 
@@ -38,7 +38,7 @@ def grade(course, tmp_path):
 
 
 def refused(verdict):
-    """The reason, of a verdict that is a refusal through and through."""
+    """The reason of a verdict without any check."""
     assert verdict.outcome is Result.NOT_GRADABLE
     assert (verdict.score, verdict.max_score, verdict.checks, verdict.regressions) == (0.0, 10.0, [], [])
     assert {defect.status for defect in verdict.defects} == {DefectStatus.UNKNOWN}

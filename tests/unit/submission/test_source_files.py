@@ -1,4 +1,4 @@
-"""What is handed in is opened without following, waiting or trusting, and costs little however it is made."""
+"""A submitted file is read without following links or blocking, in bounded time and memory."""
 
 import encodings.aliases
 import json
@@ -34,7 +34,7 @@ LINK = "is a link, or in a linked folder; hand in the file itself"
 
 @pytest.fixture
 def inbox(tmp_path):
-    """A folder of what others handed in, beside a file that is none of it."""
+    """A folder of submissions, beside a file outside of it."""
     (tmp_path / "secret.py").write_text("token = 1\n")
     (tmp_path / "inbox" / "alice" / "exercise_03").mkdir(parents=True)
     (tmp_path / "inbox" / "alice" / "exercise_03" / "attention.py").write_text("x = 1\n")

@@ -21,12 +21,12 @@ from tests.support.notebooks import code, markdown, notebook
 with pytest.raises(UnicodeError) as _told:
     b"x".decode("undefined")
 UNDEFINED = str(_told.value)
-"""In the words of this Python, which are others from 3.12 on."""
+"""The message of this Python; it differs from 3.12 on."""
 
 
 @pytest.fixture
 def read(tmp_path):
-    """What becomes of a file with this content."""
+    """The submission, or the reason, for a file with this content."""
 
     def read(content: bytes | str, name: str = "attention.py"):
         path = tmp_path / name
@@ -38,7 +38,7 @@ def read(tmp_path):
 
 @pytest.fixture
 def cell(read):
-    """What the grader compiles of a notebook's only code cell."""
+    """The source that the grader compiles from a notebook's only code cell."""
 
     def cell(source: str) -> str:
         submission = read(notebook(code(source)), "attention.ipynb")

@@ -1,4 +1,4 @@
-"""The order of findings: the simplest true thing first."""
+"""The order of findings: the simplest one first."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""A key is believed where it fits what it was made of, and where it says of the reference that it passes."""
+"""A key is used if it fits the current exercise and the reference passes in it."""
 
 import pytest
 

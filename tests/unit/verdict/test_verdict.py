@@ -1,4 +1,4 @@
-"""Outcomes are read by the key: what is known is said, what is not known is called unknown, nothing is guessed."""
+"""The key turns outcomes into statuses: known ones are reported, the others are unknown, none is guessed."""
 
 import msgspec
 import pytest
@@ -84,7 +84,7 @@ def finding_of(signature: str, message: str, **others) -> Finding:
 
 
 def examination(signatures: dict[str, str], **others) -> Examination:
-    """What is seen of a submission whose failing checks have these signatures."""
+    """The examination of a submission whose failed checks have these signatures."""
     outcomes = []
     for check in CHECKS:
         status, _, kind = signatures.get(check, "passed:").partition(":")
@@ -96,7 +96,7 @@ def examination(signatures: dict[str, str], **others) -> Examination:
 
 
 def read(signatures: dict[str, str], methods: dict[str, str] | None = None, key: Key = KEY, **others):
-    """The verdict on such a submission."""
+    """The verdict on a submission whose failed checks have these signatures."""
     return make_verdict(EXERCISE, key, examination(signatures, methods=methods or {}, **others), "attention.py", 7)
 
 
@@ -505,7 +505,7 @@ LINES = {
     "scale": {"A.forward": "one masked two twice three"},
     "mask+scale": {"A.forward": "one two twice three"},
 }
-"""Mask is a statement that is missing, scale one that is another."""
+"""Mask removes a statement, and scale changes one."""
 
 
 @pytest.mark.parametrize(
