@@ -6,7 +6,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from grader.errors import UsageError
-from grader.spec.exercise import Announcement, Exercise
+from grader.spec.exercise import Announcement, Exercise, Source
 from grader.spec.kinds import KindName
 from grader.spec.loading import load_exercise
 from grader.spec.paths import Course, find_course
@@ -47,7 +47,7 @@ class Hunt(Struct, frozen=True, kw_only=True):
     source_url: str
     """Its address; empty if none is known."""
     license_note: str
-    """What is known about the licence of the source."""
+    """The works that the starter is adapted from, each with its licence. The prompt is the course's own."""
     canary: str
     """A text that no other hunt has. Publish it with the hunt, and remove documents with it from training data."""
 
@@ -78,9 +78,15 @@ def hunt_of(course: Course, exercise_id: str) -> Hunt:
         max_score=exercise.max_score(),
         source=exercise.source.title,
         source_url=exercise.source.url,
-        license_note=NO_LICENSE,
+        license_note=license_note(exercise.source),
         canary=canary_of(exercise),
     )
+
+
+def license_note(source: Source) -> str:
+    """Return the works that the code is adapted from, each with its licence."""
+    works = "; ".join(f"{each.work}, licence {each.license}" for each in source.adapted_from)
+    return f"Adapted from {works}." if works else NO_LICENSE
 
 
 def canary_of(exercise: Exercise) -> str:

@@ -13,6 +13,7 @@ from grader.spec.fields import (
     Duration,
     Fragments,
     Id,
+    License,
     Link,
     Points,
     Record,
@@ -25,6 +26,15 @@ from grader.spec.interface import Interface
 from grader.spec.properties import AnyProperty, KeepsDtype
 
 
+class AdaptedWork(Record, frozen=True, kw_only=True):
+    """A published work whose logic the code keeps. The exercise's prose is its own."""
+
+    work: Text
+    """The work's name, such as the repository `owner/name`."""
+    license: License
+    """An SPDX identifier if the licence was read, `not stated` if the work states none, or `not looked up (why)`."""
+
+
 class Source(
     Record, frozen=True, kw_only=True, omit_defaults=True
 ):  # an empty url would not be valid if it were read back from the cache
@@ -34,6 +44,8 @@ class Source(
     """The document in a few words."""
     url: Link = ""
     """The document's address."""
+    adapted_from: list[AdaptedWork] = field(default_factory=list)
+    """The works that the code is adapted from, each with its licence."""
 
 
 class UsualTest(Record, frozen=True, kw_only=True):

@@ -9,12 +9,14 @@ TEXT = r"\S"
 NAME = r"^[A-Za-z_][A-Za-z0-9_]*$"
 ID = r"^[A-Za-z0-9][A-Za-z0-9_-]*$"
 LINK = r"^https?://\S+$"
+LICENSE = r"^([A-Z0-9][A-Za-z0-9.+-]*|not stated|not looked up \(.+\))$"
 
 PATTERNS = {
     TEXT: "text",
     NAME: "a name of letters, digits and underscores",
     ID: "a name of letters, digits, - and _",
     LINK: "a link that begins with https://",
+    LICENSE: 'an SPDX identifier, "not stated" or "not looked up (why)"',
 }
 """A description of each pattern for error messages."""
 
@@ -28,6 +30,7 @@ Fragments = Annotated[str, Meta(min_length=1)] | list[Text]
 """One fragment or several. A pattern here would make msgspec 0.22 corrupt memory, because a list is allowed too."""
 
 Link = Annotated[str, Meta(pattern=LINK)]
+License = Annotated[str, Meta(pattern=LICENSE)]
 Size = Annotated[int, Meta(ge=1)]
 Index = Annotated[int, Meta(ge=0)]
 Points = Annotated[float, Meta(gt=0, le=1000)]

@@ -37,6 +37,7 @@ TYPE_NAMES = {
 }
 
 EXAMPLES = {
+    "adapted_from": "[{work: owner/name, license: not stated}]",
     "attribute": "attn",
     "axes": "[-2, -1]",
     "batch": "2",
@@ -58,6 +59,7 @@ EXAMPLES = {
     "inputs": "{x: [batch, tokens, embed_dim]}",
     "integers": "vocab",
     "interface": "{class: ..., constructor: ..., inputs: ..., outputs: ...}",
+    "license": "the identifier from https://spdx.org/licenses, such as Apache-2.0",
     "limits": "{memory_mb: 2048}",
     "mask": "mask",
     "mentions": "[tokens]",
@@ -78,6 +80,7 @@ EXAMPLES = {
     "url": "https://example.org/notebook",
     "was": "scores / math.sqrt(self.embed_dim)",
     "why": "what the defect did, and why nobody noticed it",
+    "work": "owner/name",
 }
 """An example of the value of each key. A list's example also gives the example of an item."""
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from grader import Result, fresh_hunts, grade
+from grader import Result, exercises, fresh_hunts, grade
 from grader import api as interface
 from grader.checks.outcome import Examination, FailureKind, Finding, Outcome, Status
 from grader.errors import UsageError
@@ -102,6 +102,11 @@ def test_a_hunt_has_all_files_of_a_hunt_and_gives_nothing_away(one):
         assert defect.fix.strip() not in readme
     origin = msgspec.json.decode((course.description(hunt_id).parent / "origin.json").read_bytes(), type=Origin)
     assert (origin.seed, origin.number, origin.base) == (3, 1, "exercise_29")
+    base = load_exercise(Course(root=ROOT).description(origin.base))
+    assert exercise.source.adapted_from == base.source.adapted_from
+    (hunt,) = exercises(course=course.root)
+    assert hunt.license_note == "Adapted from huggingface/transformers, licence Apache-2.0."
+    assert hunt.source_url == ""
 
 
 def test_the_starter_scores_nothing_and_the_reference_everything(one):

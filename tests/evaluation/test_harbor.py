@@ -61,6 +61,7 @@ def test_settings_of_every_exercise_can_be_read(tmp_path):
     for folder in export_tasks(COURSE, tmp_path, ["exercise_03", "exercise_05", "exercise_34"]):
         settings = tomllib.loads((folder / "task.toml").read_text(encoding="utf-8"))
         assert settings["task"]["name"] == f"grader/{folder.name}"
+        assert settings["metadata"]["license_note"].startswith("Adapted from ")
 
 
 def verified(task: Path, folder: Path, file: Path) -> tuple[int, str | None]:

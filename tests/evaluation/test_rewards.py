@@ -101,6 +101,18 @@ def test_seeds_of_training_and_of_held_out_evaluation_never_meet():
             seed_of(split, index)
 
 
+def test_the_page_for_evaluators_lists_the_exercises_under_each_license():
+    exercises_under: dict[str, list[str]] = {}
+    course = Course(root=ROOT)
+    for exercise_id in course.exercise_ids():
+        works = load_exercise(course.description(exercise_id)).source.adapted_from
+        for form in sorted({each.license.partition(" (")[0] for each in works}):
+            exercises_under.setdefault(form, []).append(exercise_id.removeprefix("exercise_"))
+    page = (ROOT / "solutions/EVALUATION.md").read_text(encoding="utf-8")
+    table = page.partition("| licence |")[2].partition("\n\n")[0].splitlines()[2:]
+    assert sorted(table) == sorted(f"| {form} | {', '.join(ids)} |" for form, ids in exercises_under.items())
+
+
 def test_hunts_contain_what_a_student_may_read_and_nothing_else():
     hunts = exercises(course=ROOT)
     assert [hunt.id for hunt in hunts] == Course(root=ROOT).exercise_ids()
@@ -114,7 +126,9 @@ def test_hunts_contain_what_a_student_may_read_and_nothing_else():
         assert "python -m grader" not in hunt.prompt
         assert hunt.canary.startswith("grader hunt canary ")
         assert hunt.source
-        assert "licence of this source is not recorded" in hunt.license_note
+        assert exercise.source.adapted_from
+        for each in exercise.source.adapted_from:
+            assert f"{each.work}, licence {each.license}" in hunt.license_note
         counted = sum(1 for defect in exercise.defects if not defect.stretch)
         assert hunt.counted_defects == (counted if exercise.announces is Announcement.COUNT else None)
     with pytest.raises(UsageError, match="no exercises/ in"):

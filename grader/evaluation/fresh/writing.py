@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 import yaml
-from msgspec import to_builtins
+from msgspec import structs, to_builtins
 
 from grader.author.scaffold import grading_cell, make_cells
 from grader.checks.outcome import Key
@@ -113,13 +113,14 @@ def remove_hunt(course: Course, exercise_id: str) -> None:
 
 
 def _description(exercise: Exercise, title: str, story: str, seed: int, number: int) -> str:
-    """Return the text of the exercise.yaml."""
+    """Return the text of the exercise.yaml. The works that the base is adapted from stay."""
+    origin = f"a module that the kit made from seed {seed}, number {number}"
     own: dict[str, Any] = {
         "format_version": 1,
         "title": title,
         "theme": THEME,
         "difficulty": exercise.difficulty,
-        "source": {"title": f"a module that the kit made from seed {seed}, number {number}"},
+        "source": to_builtins(structs.replace(exercise.source, title=origin, url="")),
         "story": story,
         "nothing_else_broke": exercise.nothing_else_broke,
         "defects": [

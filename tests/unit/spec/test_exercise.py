@@ -136,6 +136,25 @@ def test_a_wrong_description_is_refused_with_the_place_and_the_fault(load, befor
         load(before, after)
 
 
+@pytest.mark.parametrize(
+    "license_", ["MIT", "0BSD", "GPL-2.0+", "LicenseRef-of-its-own", "not stated", "not looked up (no copy was found)"]
+)
+def test_a_license_is_an_identifier_or_says_why_there_is_none(load, license_):
+    exercise = load("{title: a notebook}", f"{{title: a notebook, adapted_from: [{{work: w, license: {license_}}}]}}")
+    assert [(each.work, each.license) for each in exercise.source.adapted_from] == [("w", license_)]
+
+
+@pytest.mark.parametrize(
+    "license_", ["mit", "none", "Apache 2.0", "MIT, as stated", "not looked up", "not looked up ()"]
+)
+def test_a_license_of_another_form_is_refused_with_its_place_and_the_remedy(load, license_):
+    refusal = (
+        r"exercise\.yaml:4:\d+: source\.adapted_from\[0\]\.license: expected an SPDX identifier, .*; write license: "
+    )
+    with pytest.raises(SpecError, match=refusal):
+        load("{title: a notebook}", f'{{title: a notebook, adapted_from: [{{work: w, license: "{license_}"}}]}}')
+
+
 def test_a_description_that_is_not_yaml_is_refused(tmp_path):
     path = tmp_path / "exercise.yaml"
     with pytest.raises(SpecError, match=r"exercise\.yaml: cannot be read: No such file or directory"):

@@ -258,6 +258,7 @@ def _module(path):
     ("old", "new"),
     [
         ("title: ", "title: So "),
+        ("  adapted_from:\n", "  adapted_from:\n    - {work: another, license: not stated}\n"),
         ("points: 7", "points: 4"),
         ("nothing_else_broke: 3", "nothing_else_broke: 5"),
         ("\n      - >-\n        ", "\n      - >-\n        So, "),
