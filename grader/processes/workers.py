@@ -89,6 +89,8 @@ class Worker:
         self._connection = connection
         self._stdout, self._stderr = stdout, stderr
         self._process = process
+        self._kept = bytearray()
+        """The first bytes of a message that did not come in time; receiving again goes on with them."""
         self._printed = b""
         self._is_killed = False
         self._ended = ""
@@ -112,21 +114,24 @@ class Worker:
         Raises `TimeoutError` after the deadline (on `time.monotonic`), `DiedError` if the worker ends, `KilledError` if
         something outside the kit killed it, and `MalformedError` for an invalid reply.
         """
-        with self._alive():
-            self._connection.settimeout(max(deadline - time.monotonic(), 0.001))
-            send(self._connection, message)
-            return receive_reply(self._connection, deadline)
+        self.send_request(message, deadline)
+        return self.next_reply(deadline)
 
-    def start_tests(self, message: RunTests, deadline: float) -> None:
-        """Make the worker run a trap's tests. Raises as `request` does."""
+    def next_reply(self, deadline: float) -> Reply:
+        """Return the reply to a request that was sent. Raises as `request` does; after a `TimeoutError`, try again."""
+        with self._alive():
+            return receive_reply(self._connection, deadline, self._kept)
+
+    def send_request(self, message: Request | RunTests, deadline: float) -> None:
+        """Send a request, or make the worker run a trap's tests. Raises as `request` does."""
         with self._alive():
             self._connection.settimeout(max(deadline - time.monotonic(), 0.001))
             send(self._connection, message)
 
     def next_test_message(self, deadline: float) -> messages.TestMessage:
-        """Return the next message of a worker that runs tests. Raises as `request` does."""
+        """Return the next message of a worker that runs tests. Raises as `next_reply` does."""
         with self._alive():
-            return messages.receive_test_message(self._connection, deadline)
+            return messages.receive_test_message(self._connection, deadline, self._kept)
 
     def answer_test(self, payload: bytes, deadline: float) -> None:
         """Send the subject's reply to a worker that runs tests. Raises as `request` does."""

@@ -301,12 +301,12 @@ def receive_request(connection: socket.socket) -> Request:
     return _requests.decode(wire.receive(connection))
 
 
-def receive_reply(connection: socket.socket, deadline: float) -> Reply:
-    """Return the next reply.
+def receive_reply(connection: socket.socket, deadline: float, kept: bytearray | None = None) -> Reply:
+    """Return the next reply. `kept` as for `wire.receive`.
 
     Raises `TimeoutError` after the deadline (on `time.monotonic`), `MalformedError` or `ClosedError`.
     """
-    body = wire.receive(connection, deadline)
+    body = wire.receive(connection, deadline, kept)
     if body.count(TAG.encode()) > MAX_MESSAGES:
         raise MalformedError(f"more than {MAX_MESSAGES:,} values in one reply")
     try:

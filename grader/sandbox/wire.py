@@ -53,22 +53,35 @@ def send(connection: socket.socket, body: bytes, descriptors: Sequence[int] = ()
         raise ClosedError(str(error)) from error
 
 
-def receive(connection: socket.socket, deadline: float | None = None) -> bytes:
+def receive(connection: socket.socket, deadline: float | None = None, kept: bytearray | None = None) -> bytes:
     """Return the next body.
+
+    A `TimeoutError` may interrupt a frame. `kept` then holds its first bytes, with which the next call goes on.
 
     Raises `TimeoutError` after the deadline (on `time.monotonic`; without one, the connection's own timeout applies),
     `MalformedError` or `ClosedError`.
     """
+    start = bytes(kept or b"")
 
     def read(size: int) -> bytes:
+        nonlocal start
+        if start:
+            part, start = start[:size], start[size:]
+            return part
         if deadline is not None:
             remaining = deadline - time.monotonic()
             if remaining <= 0:
                 raise TimeoutError
             connection.settimeout(remaining)
-        return _received(lambda: connection.recv(size))
+        part = _received(lambda: connection.recv(size))
+        if kept is not None:
+            kept.extend(part)
+        return part
 
-    return read_frame(read)
+    body = read_frame(read)
+    if kept is not None:
+        kept.clear()
+    return body
 
 
 def receive_with_descriptors(connection: socket.socket, most: int) -> tuple[bytes, list[int]]:

@@ -2,17 +2,18 @@
 
 import hashlib
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from enum import StrEnum
 from pathlib import Path
+from typing import TypeVar
 
 from msgspec import Struct
 
 from grader.errors import KitError
 from grader.processes.workers import DiedError, Worker, WorkerSource, protections, require_closed
 from grader.sandbox import protocol
-from grader.sandbox.protocol import Act, Acted, Loaded, Raised, RunTests, TestRun
+from grader.sandbox.protocol import Act, Acted, Load, Loaded, Raised, Reply, RunTests, TestRun
 from grader.sandbox.traps.messages import (
     MOST_TESTS,
     Ask,
@@ -49,6 +50,9 @@ LEAST_WAIT = 0.02
 MOST_TRANSCRIPT_BYTES = 128 << 20
 MOST_REQUESTS = 2000
 """The most bytes and requests of one test worker."""
+
+
+Received = TypeVar("Received")
 
 
 class Ending(StrEnum):
@@ -240,7 +244,7 @@ class _Process:
         )
         self._deadline = time.monotonic() + COLLECT_SECONDS
         try:
-            self._worker.start_tests(request, self._deadline)
+            self._worker.send_request(request, self._deadline)
             while not isinstance(message := self._next_message(), Done):
                 self._handle(message, noisy)
             self._finish(Ending.DIED, Finished(passed=False, reason="it ended all tests"))
@@ -270,15 +274,12 @@ class _Process:
 
     def _next_message(self) -> TestMessage:
         """Return the worker's next message. Time that it waited for a processor does not count."""
-        granted = self._waited
-        while True:
-            try:
-                return self._worker.next_test_message(self._deadline)
-            except TimeoutError:
-                waited = self._worker.processor_time().waited
-                if waited - granted < LEAST_WAIT:
-                    raise
-                self._deadline, granted = time.monotonic() + waited - granted, waited
+
+        def receive(deadline: float) -> TestMessage:
+            self._deadline = deadline
+            return self._worker.next_test_message(deadline)
+
+        return _patiently(self._worker, receive, self._deadline, self._waited)
 
     def _note_problem(self, problem: str) -> None:
         """Note why no test runs, unless the tests were collected before."""
@@ -339,6 +340,23 @@ class _Process:
         self._worker.answer_test(reply, time.monotonic() + TEST_SECONDS)
 
 
+def _patiently(worker: Worker, receive: Callable[[float], Received], deadline: float, granted: float) -> Received:
+    """Return what the worker sends until a deadline, to which its waits for a processor since `granted` are added.
+
+    A message may also have come while this process waited, so it looks once more after the deadline.
+    """
+    is_last = False
+    while True:
+        try:
+            return receive(deadline)
+        except TimeoutError:
+            waited = worker.processor_time().waited
+            if is_last and waited - granted < LEAST_WAIT:
+                raise
+            is_last = waited - granted < LEAST_WAIT
+            deadline, granted = time.monotonic() + max(waited - granted, LEAST_WAIT), waited
+
+
 def own_seconds() -> float:
     """Return how long this process has run, and waited to run."""
     try:
@@ -376,8 +394,8 @@ class _Subject:
             if self._strict:
                 require_closed(isolation)
         chunks = [protocol.Source(label=chunk.label, text=chunk.text) for chunk in self._subject.chunks]
-        request = protocol.Load(chunks=chunks, entry=self._exercise.interface.entry())
-        reply = self._worker.request(request, time.monotonic() + self._exercise.limits.seconds.load)
+        request = Load(chunks=chunks, entry=self._exercise.interface.entry())
+        reply = self._request(request, self._exercise.limits.seconds.load)
         if not isinstance(reply, Loaded):
             text = reply.text if isinstance(reply, Raised) else "an unexpected reply"
             raise KitError(f"{self._exercise.id}: an implementation does not load: {text}; prove the exercise")
@@ -391,11 +409,18 @@ class _Subject:
         if self._worker is None:
             return _failed("the subject's process has ended")
         try:
-            reply = self._worker.request(Act(payload=payload, noise=noise), time.monotonic() + SUBJECT_SECONDS)
+            reply = self._request(Act(payload=payload, noise=noise), SUBJECT_SECONDS)
         except (TimeoutError, DiedError, MalformedError):
             self.close()
             return _failed("the subject did not answer")
         return reply.payload if isinstance(reply, Acted) else _failed("the subject cannot answer this")
+
+    def _request(self, message: Load | Act, seconds: float) -> Reply:
+        """Return the reply to a request. Time that the worker waited for a processor does not count."""
+        assert self._worker is not None, "it was started"
+        waited, deadline = self.waited(), time.monotonic() + seconds
+        self._worker.send_request(message, deadline)
+        return _patiently(self._worker, self._worker.next_reply, deadline, waited)
 
     def close(self) -> None:
         """End the worker."""

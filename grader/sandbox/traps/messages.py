@@ -235,6 +235,8 @@ class Performed(Message, frozen=True, kw_only=True):
     tensors: Annotated[list[Tensor], Meta(max_length=MAX_ITEMS)]
     call: int = 0
     """The number of the call, by which a backward pass names it; 0 if nothing requires a gradient."""
+    outputs: Annotated[list[int], Meta(max_length=MAX_ITEMS)] = field(default_factory=list)
+    """The places of the tensors in the value that require gradients, in the order of a backward pass."""
     written: Annotated[list[tuple[int, int]], Meta(max_length=MAX_ITEMS)] = field(default_factory=list)
     """The tensors of the request that were written to, with the places of their new values."""
     structure: Structure | None = None
@@ -287,12 +289,12 @@ def send(connection: socket.socket, message: Message) -> None:
     wire.send(connection, encode(message))
 
 
-def receive_test_message(connection: socket.socket, deadline: float) -> TestMessage:
-    """Return the next envelope of a test worker.
+def receive_test_message(connection: socket.socket, deadline: float, kept: bytearray | None = None) -> TestMessage:
+    """Return the next envelope of a test worker. `kept` as for `wire.receive`.
 
     Raises `TimeoutError` after the deadline (on `time.monotonic`), `MalformedError` or `ClosedError`.
     """
-    return _decode(_test_messages, wire.receive(connection, deadline))
+    return _decode(_test_messages, wire.receive(connection, deadline, kept))
 
 
 def receive_answer(connection: socket.socket, deadline: float | None = None) -> Answer:
