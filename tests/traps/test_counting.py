@@ -50,6 +50,46 @@ def test_a_trap_earns_the_points_of_the_defects_that_it_catches(traps: Traps) ->
     assert "mask" not in page  # the defect has no name here
 
 
+TWO_STEPS = """
+import torch
+
+def net():
+    return torch.nn.Sequential(torch.nn.Linear(4, 5), torch.nn.BatchNorm1d(5), torch.nn.Linear(5, 3))
+
+def test_two_steps(subject, gaussian):
+    model = net()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(2):
+        before = model[0].weight.detach().clone()
+        subject(model, optimizer, gaussian(8, 4), torch.tensor([0, 1, 2, 0, 1, 2, 0, 0]))
+        assert not torch.equal(model[0].weight, before)
+    assert all(each.requires_grad for each in model.parameters())
+"""
+
+OWN_LAYER = """
+import torch
+
+class Net(torch.nn.Module):
+    pass
+
+def test_own_layer(subject, gaussian):
+    subject(Net(), None, gaussian(4, 4), torch.zeros(4).long())
+"""
+
+
+def test_a_model_can_take_more_than_one_step(traps: Traps) -> None:
+    (test,) = traps("exercise_33", TWO_STEPS).tests
+    assert (test.standing, test.reason) == (Standing.COUNTS, "")
+
+
+def test_a_model_of_another_class_is_refused_with_the_reason(traps: Traps) -> None:
+    result = traps("exercise_33", OWN_LAYER)
+    assert the_test(result).standing is Standing.FAILS_EARLY
+    page = render_trap(result, width=400)
+    assert "test_own_layer  set aside: it fails before it calls the subject: line 8: NotShippedError" in page
+    assert "build the model of torch.nn's own layers, such as nn.Sequential" in page
+
+
 @pytest.mark.slow
 def test_a_defect_that_no_test_catches_earns_nothing(traps: Traps) -> None:
     result = traps(EXERCISE, TOO_LONG)
@@ -63,6 +103,7 @@ def test_a_defect_that_no_test_catches_earns_nothing(traps: Traps) -> None:
     ("body", "standing"),
     [
         ("assert True", Standing.NEVER_CALLS),
+        ("assert False", Standing.FAILS_EARLY),
         ("subject(4, 6, 8, 0.0)(gaussian(1, 3, 4))\n    assert False", Standing.FAILS_REFERENCE),
         (
             "x = gaussian(3, 7, 4)\n    m = subject(4, 6, 8, 0.0)\n    assert torch.equal(m(x)[:1, :2], m(x[:1, :2]))",

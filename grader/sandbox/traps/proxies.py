@@ -186,11 +186,8 @@ class Remote:
 
     def _connect_gradients(self, reply: Performed, reader: Reader, writer: Writer, data: "ModuleData | None") -> None:
         """Replace the outputs that require gradients by ones whose backward pass asks the subject."""
-        places = [
-            place for place, each in enumerate(reply.tensors) if each.requires_grad and not _is_weight(reply, place)
-        ]
         inputs = [*writer.objects, *(data.parameters().values() if data is not None else [])]
-        outputs = [reader.tensors[place] for place in places]
+        outputs = [reader.tensors[place] for place in reply.outputs]
 
         def backward(gradients: Sequence[torch.Tensor | None]) -> list[torch.Tensor | None]:
             back = Writer(lambda _value: None)
@@ -205,7 +202,7 @@ class Remote:
             return found
 
         connected = _Connection.apply(backward, outputs, *inputs)  # type: ignore[no-untyped-call]  # torch leaves it unannotated
-        for place, each in zip(places, connected, strict=True):
+        for place, each in zip(reply.outputs, connected, strict=True):
             reader.tensors[place] = each
 
     def _object(self, value: Handle | Model | Function | Unknown) -> Any:
@@ -227,11 +224,6 @@ def _take_settings(request: Perform, reply: Performed) -> None:
         torch.set_default_dtype(getattr(torch, reply.dtype))
     if not reply.is_grad_enabled:
         torch.set_grad_enabled(not torch.is_grad_enabled())
-
-
-def _is_weight(reply: Performed, place: int) -> bool:
-    weights = [each for _, each in reply.state.changed] if reply.state is not None else []
-    return place in weights
 
 
 def _bound_places(bound: list[torch.Tensor], writer: Writer) -> list[tuple[int, int, int]]:

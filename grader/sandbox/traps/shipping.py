@@ -102,7 +102,7 @@ def _new_layer(layer: Layer, reader: Reader) -> torch.nn.Module:
 def _as_parameter(reader: Reader, place: int) -> torch.nn.Parameter:
     tensor = reader.tensors[place]
     if not isinstance(tensor, torch.nn.Parameter):
-        tensor = torch.nn.Parameter(tensor.detach(), requires_grad=tensor.requires_grad)
+        tensor = torch.nn.Parameter(tensor.detach(), requires_grad=reader.requires_grad[place])
         reader.tensors[place] = tensor
     return tensor
 

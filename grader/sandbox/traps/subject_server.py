@@ -143,7 +143,7 @@ class SubjectServer:
         dtype = str(torch.get_default_dtype()).removeprefix("torch.")
         item = self._objects.get(self._made if request.action == "build" else request.target)
         converted = writer.value(value)
-        outputs = [each for each in writer.objects if each.requires_grad]
+        outputs = [place for place, each in enumerate(writer.objects) if each.requires_grad]
         written = [
             (place, writer.place(each.detach())) for place, each in enumerate(sent) if _version(each) != versions[place]
         ]
@@ -158,7 +158,10 @@ class SubjectServer:
         return Performed(
             value=converted,
             tensors=writer.tensors,
-            call=self._remember(outputs, reader, item) if request.grad and outputs else 0,
+            call=self._remember([writer.objects[each] for each in outputs], reader, item)
+            if request.grad and outputs
+            else 0,
+            outputs=outputs,
             written=written,
             structure=structure,
             state=state,

@@ -120,6 +120,8 @@ class Reader:
         self, tensors: Sequence[Tensor], special: Callable[[Handle | Model | Function | Unknown], Any]
     ) -> None:
         self.tensors = [unpack(each) for each in tensors]
+        self.requires_grad = [each.requires_grad for each in tensors]
+        """Whether they require gradients where they were sent; the received ones do not yet."""
         self._special = special
 
     def value(self, value: Value) -> Any:
