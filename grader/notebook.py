@@ -295,7 +295,7 @@ def _trap(exercise_id: str, cell: str) -> str:
     course, trap = _course(), trap_of(_from_cell(cell), "this cell")
     home, seed = home_of(course, exercise_id), secrets.randbelow(MAX_SEED)
     result = PooledTrapJudge(_trap_pool, course).judge(exercise_id, trap, seed, home=home)
-    return render_trap(result, details_of(course, result))
+    return render_trap(result, details_of(course, result), has_next=True)
 
 
 CODE = "--code"

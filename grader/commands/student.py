@@ -293,7 +293,7 @@ def trap(
     if as_json:
         click.echo(render_trap_json(result).encode())  # UTF-8 wherever stdout goes
     else:
-        print_report(render_trap(result, details, width=width(), color=has_color()))
+        print_report(render_trap(result, details, width=width(), color=has_color(), has_next=True))
     ctx.exit(0 if result.catches_all() else 1)
 
 

@@ -8,11 +8,12 @@ from rich.text import Text
 
 from grader.report.console import Line, beside, printable, render_page
 from grader.report.phrases import points
+from grader.trap.counting import SUBSETS_POINTS
 from grader.trap.result import Caught, DefectResult, Standing, TestResult, TrapResult
 
 LABEL_WIDTH = 12
 MOST_NAME = 44
-MOST_REASON = 120
+MOST_REASON = 180
 MOST_NUMBERS = 6
 SMALL_DIFFERENCE = 1e-3
 """A difference below this is a matter of rounding: another tolerance helps."""
@@ -27,8 +28,8 @@ REASONS = {
         "its outcome does not follow from what the subject returned; use no clock, no file, and only the random "
         "numbers of gaussian and torch"
     ),
-    Standing.TOO_MANY: "a trap has at most 12 tests; this one did not run",
-    Standing.NOT_RUN: "the time of 8 s was up before it had run on every right implementation",
+    Standing.TOO_MANY: "a trap has at most 12 tests, each set of parameters being one; this one did not run",
+    Standing.NOT_RUN: "the 8 s for all tests were up before it had run on every right implementation",
 }
 """Why tests were set aside, where no numbers are needed."""
 
@@ -49,9 +50,11 @@ def render_trap(
     width: int = 100,
     color: bool = False,
     has_seed: bool = True,
+    has_next: bool = False,
 ) -> str:
     """Return the page of a trap. It names no defect but those in `details`.
 
+    `has_next` adds what the student can do next, for pages that are not about a hand-in.
     `has_seed` is false if the next submissions get the same seed, which the page then omits.
     """
     head = Text(f"{result.exercise} · your trap · {_counted(len(result.tests), 'test')}", "bold")
@@ -60,22 +63,28 @@ def render_trap(
         lines.append(Text(f"No test ran: {_problem(result)}", "red"))
     lines += [_row("" if place else "right", _test_words(test)) for place, test in enumerate(result.tests)]
     lines += [
-        _row("" if place else "defective", _defect_words(defect, details))
+        _row("" if place else "defective", _defect_words(defect, details, is_decoy=result.is_decoy))
         for place, defect in enumerate(result.defects)
     ]
     if result.is_at_home and result.subsets.of:
-        lines.append(_row("defective", Text(f"the starter  {'caught' if result.subsets.caught else 'not caught'}")))
+        not_caught = "not caught; if nothing is wrong with it, no test can catch it"
+        lines.append(_row("defective", Text(f"the starter  {'caught' if result.subsets.caught else not_caught}")))
     elif result.subsets.of > len(result.defects):
-        lines.append(_row("", Text(f"all subsets  {result.subsets.caught} of {result.subsets.of} caught")))
+        caught, of = result.subsets.caught, result.subsets.of
+        words = f"combinations  {caught} of {of} caught; all of them give {points(SUBSETS_POINTS)} point"
+        lines.append(_row("", Text(words)))
     if result.half_mended.of:
         label, whose = ("earlier", "of your own states ") if result.is_at_home else ("half-mended", "")
-        words = f"{result.half_mended.caught} of {result.half_mended.of} {whose}caught; they are extra"
+        words = f"{result.half_mended.caught} of {result.half_mended.of} {whose}caught; no points"
         lines.append(_row(label, Text(words)))
     if result.with_own_test.of > 1:
-        words = f"{result.with_own_test.caught} of {result.with_own_test.of} defects have a test of their own; extra"
+        own, noun = result.with_own_test, "versions" if result.is_decoy else "defects"
+        words = f"{own.caught} of {own.of} {noun} have a test that fails on no other; no points"
         lines.append(_row("own tests", Text(words)))
     lines += [Text(words) for words in _notes(result)]
     lines.append(_total(result, has_seed=has_seed))
+    if has_next:
+        lines.append(Text(f"Next: {_next(result)}"))
     return render_page(lines, width, color=color)
 
 
@@ -147,21 +156,24 @@ def reason_of(test: TestResult) -> str:
         return f"it fails on {_some_right(test)}; {_remedy(test)}"
     if test.standing is Standing.SOMETIMES:
         remedy = "choose inputs and a tolerance at which it always passes"
-        return f"it fails on {_some_right(test)}, and only sometimes; {remedy}"
+        return f"it fails on {_some_right(test)}, but not at every seed; {remedy}"
+    if test.standing is Standing.FAILS_EARLY:
+        return f"it fails before it calls the subject: {_at_line(test)}{printable(test.reason, MOST_REASON)}"
     if test.standing is Standing.ENDED:
         return f"{printable(test.reason, MOST_REASON)}; a test ends by an assertion, not by an exit"
     return REASONS[test.standing]
 
 
 def _some_right(test: TestResult) -> str:
+    if len(test.fails_on) == test.of:
+        return "every right implementation"
     numbers = ", ".join(map(str, test.fails_on[:MOST_NUMBERS])) + (", ..." if len(test.fails_on) > MOST_NUMBERS else "")
     return f"{len(test.fails_on)} of {test.of} right implementations (number {numbers})"
 
 
 def _failure(test: TestResult) -> str:
-    place = f"line {test.line}: " if test.line else ""
     changed = f"; it changes {test.changed} and does not change it back" if test.changed else ""
-    return f"{place}{printable(test.reason, MOST_REASON)}{changed}; {_remedy(test)}"
+    return f"{_at_line(test)}{printable(test.reason, MOST_REASON)}{changed}; {_remedy(test)}"
 
 
 def _remedy(test: TestResult) -> str:
@@ -173,7 +185,8 @@ def _remedy(test: TestResult) -> str:
     if test.difference < SMALL_DIFFERENCE and math.isfinite(test.difference):
         allowed = f"your tolerance is {test.tolerance:.2g}" if test.tolerance else "your tolerance is 0"
         return f"they differ by {test.difference:.2g}, {allowed}; use atol={_enough(test.difference):g}"
-    return f"{_at_line(test)}they differ by {test.difference:.2g}, which is no rounding; test what the README promises"
+    place = "" if test.standing is Standing.FAILS_REFERENCE else _at_line(test)  # which `_failure` gives
+    return f"{place}they differ by {test.difference:.2g}, which is no rounding; test what the README promises"
 
 
 def _at_line(test: TestResult) -> str:
@@ -185,8 +198,9 @@ def _enough(difference: float) -> float:
     return float(10.0 ** math.ceil(math.log10(max(difference, 1e-12)) + 1))
 
 
-def _defect_words(defect: DefectResult, details: Details) -> Text:
-    name = f"{'extra' if defect.stretch else 'defect'} {defect.number}"
+def _defect_words(defect: DefectResult, details: Details, *, is_decoy: bool) -> Text:
+    kind = "version" if is_decoy else "extra" if defect.stretch else "defect"
+    name = f"{kind} {defect.number}"
     if defect.caught is Caught.ALWAYS:
         by = ", ".join(printable(name, MOST_NAME) for name in defect.by[:MOST_NUMBERS])
         crash = ", by its crash" if defect.by_crash else ""
@@ -205,7 +219,7 @@ def _notes(result: TrapResult) -> list[str]:
         if test.standing is Standing.COUNTS and not test.catches
     ]
     notes = []
-    if idle:
+    if idle and not (result.is_at_home and not result.subsets.caught):  # there the row of the starter says it
         verb = "catches" if len(idle) == 1 else "catch"
         usual = "Neither do the usual tests: shapes, a falling loss, the same seed twice."
         notes.append(f"{', '.join(idle[:MOST_NUMBERS])} {verb} nothing. {usual}")
@@ -215,8 +229,23 @@ def _notes(result: TrapResult) -> list[str]:
         for test in changing
     ]
     if result.is_time_up:
-        notes.append("The 8 s for all tests were up, so some implementations were left out. Use smaller sizes.")
+        notes.append(
+            "The 8 s for all tests were up, so some implementations were left out. Use smaller sizes or loops."
+        )
     return notes
+
+
+def _next(result: TrapResult) -> str:
+    if result.problem:
+        return f"mend {result.file}, then run python -m grader trap {result.exercise} again"
+    if result.catches_all():
+        return "hand it in as your course asks; python -m grader names the next hunt."
+    if not any(test.standing is Standing.COUNTS for test in result.tests):
+        return "mend a test that was set aside: no test counts yet."
+    return (
+        f"which sentence of exercises/{result.exercise}/README.md does no test check? Think of both modes, gradients, "
+        "dtypes, memory layouts, large inputs and errors."
+    )
 
 
 def _total(result: TrapResult, *, has_seed: bool) -> Text:

@@ -77,7 +77,7 @@ def _standing(
     if any(each.ending is Ending.DIED for each in failed):
         return Standing.ENDED
     if not any(each.calls for _, outcomes in ran for each in outcomes):
-        return Standing.NEVER_CALLS
+        return Standing.FAILS_EARLY if failed else Standing.NEVER_CALLS
     if failed:
         if any(0 < sum(each.passed for each in outcomes) < len(outcomes) for _, outcomes in ran):
             return Standing.SOMETIMES

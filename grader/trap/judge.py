@@ -82,8 +82,8 @@ class TrapJudge:
             implementations = implementations_at_home(self._course, exercise, home)
         else:
             raise UsageError(
-                f"fix {exercise.id} first: here, your own fix is the right implementation that your trap must accept; "
-                "the other implementations wait for the hand-in"
+                f"your trap needs right code to accept, which is here your own fix. "
+                f"Grade {exercise.id} until every check passes, then judge the trap: python -m grader {exercise.id}"
             )
         return _Judgement(relay, exercise, implementations, trap.label, seed, is_proof=is_proof).result(started)
 
@@ -143,6 +143,7 @@ class _Judgement:
             subsets=subsets,
             half_mended=count_caught(tests, self._observations, (Role.HALF_MENDED,)),
             with_own_test=count_with_own_test(tests, self._observations),
+            is_decoy=not self._exercise.defects,
             is_at_home=not self._exercise.edition.HAS_REFERENCE,
             right=sum(each.role is Role.RIGHT for each in self._implementations),
             score=score,

@@ -22,6 +22,8 @@ class Standing(StrEnum):
     COUNTS = "counts"
     NEVER_CALLS = "never_calls"
     """It calls the subject in no run."""
+    FAILS_EARLY = "fails_early"
+    """It fails in each run before it calls the subject."""
     FAILS_REFERENCE = "fails_reference"
     """It fails on every right implementation."""
     FAILS_RIGHT = "fails_right"
@@ -115,6 +117,8 @@ class TrapResult(Struct, frozen=True, kw_only=True):
     extra: float = 0.0
     """Points for stretch defects."""
     is_time_up: bool = False
+    is_decoy: bool = False
+    """True if nothing is wrong with the published code, so that the defective implementations are wrong fixes."""
     is_at_home: bool = False
     """True if it ran in a sealed edition, without references; points come with the hand-in."""
     isolation: dict[str, bool] = {}

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 from grader.author.release import release
 from grader.report.trap import Details, render_trap
@@ -14,7 +15,8 @@ from grader.student.traps import MOST_STATES, RUNS_BEFORE_SIZES, details_of, han
 from grader.submission import submission_from_text
 from grader.trap.implementations import Role, implementations_at_home
 from grader.trap.reading import TEMPLATE
-from grader.trap.result import Caught, DefectResult, TrapResult
+from grader.trap.result import Caught, Count, DefectResult, Standing, TrapResult
+from grader.trap.result import TestResult as JudgedTest
 from grader.verdict.attribution import DefectStatus
 from grader.verdict.verdict import Result
 from tests.support.gradebooks import verdict
@@ -94,6 +96,38 @@ def test_sizes_of_a_defect_that_is_not_caught_come_with_the_third_run(own_course
     assert all("defect 1  not caught\n" in page for page in pages[:-1])
     assert "defect 1  not caught; it shows with tokens=3; right with tokens=1" in pages[-1]
     assert "extra 2  not caught\n" in pages[-1]  # its sizes are not known
+
+
+def test_a_page_says_what_to_do_next_unless_it_is_about_a_hand_in() -> None:
+    story = f"Next: which sentence of exercises/{EXERCISE}/README.md does no test check?"
+    test = JudgedTest(name="test_long", standing=Standing.COUNTS)
+    missed = structs.replace(result_with(caught=False), tests=(test,))
+    assert story in render_trap(missed, has_next=True)
+    assert "Next:" not in render_trap(missed)
+    idle = structs.replace(missed, tests=(structs.replace(test, standing=Standing.NEVER_CALLS),))
+    assert "Next: mend a test that was set aside: no test counts yet.\n" in render_trap(idle, has_next=True)
+    broken = structs.replace(missed, problem="SyntaxError")
+    again = f"Next: mend trap.py, then run python -m grader trap {EXERCISE} again\n"
+    assert again in render_trap(broken, has_next=True)
+    done = structs.replace(missed, is_at_home=True, subsets=Count(caught=1, of=1))
+    assert "Next: hand it in as your course asks; python -m grader names the next hunt.\n" in render_trap(
+        done, has_next=True
+    )
+
+
+def test_the_wrong_fixes_of_a_decoy_are_not_called_defects() -> None:
+    page = render_trap(structs.replace(result_with(caught=False), is_decoy=True, with_own_test=Count(of=2)))
+    assert "version 1  not caught\n" in page
+    assert "0 of 2 versions have a test that fails on no other" in page
+    assert "defect " not in page
+
+
+def test_a_starter_that_is_not_caught_may_be_right() -> None:
+    test = JudgedTest(name="test_long", standing=Standing.COUNTS)
+    result = structs.replace(result_with(caught=False), defects=(), tests=(test,), is_at_home=True, subsets=Count(of=1))
+    page = render_trap(result)
+    assert "the starter  not caught; if nothing is wrong with it, no test can catch it\n" in page
+    assert "catches nothing" not in page
 
 
 def test_a_page_without_details_has_numbers_alone() -> None:

@@ -64,7 +64,7 @@ class FollowedTrap:
                 trap = trap_of(read, path.name)
                 home = home_of(self._course, self._exercise_id)
                 result = self._judge.judge(self._exercise_id, trap, self._seed, home=home)
-                page = render_trap(result, details_of(self._course, result))
+                page = render_trap(result, details_of(self._course, result), has_next=True)
                 text = f"{path.name} · {time.strftime('%H:%M:%S')}\n{page}"
         except CancelledError:
             return
