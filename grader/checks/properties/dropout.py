@@ -165,7 +165,7 @@ def _require_chances(is_kept: torch.Tensor, counts: torch.Tensor, chance: float,
             raise Failure(
                 FailureKind.DROPOUT_SHARED,
                 action=action,
-                expected=f"each {called} dropped independently, so that {equal:.0%} of neighbours share their fate",
+                expected=f"each {called} dropped independently, so that {equal:.0%} of neighbours agree",
                 observed=f"{observed:.0%} of those {among}",
             )
 

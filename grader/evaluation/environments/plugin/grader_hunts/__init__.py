@@ -1,4 +1,4 @@
-"""The package by whose name verifiers finds the hunts: `vf-validate grader-hunts`."""
+"""verifiers finds the hunts by the name of this package: `vf-validate grader-hunts`."""
 
 from grader.evaluation.environments.verifiers_tasks import HuntEnv, HuntTaskset
 
