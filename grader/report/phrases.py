@@ -228,13 +228,15 @@ def defect_note(defect: DefectVerdict, exercise: Exercise, verdict: Verdict) -> 
 def shown_defects(verdict: Verdict, exercise: Exercise) -> list[DefectVerdict]:
     """Return the defects that a page lists, in the order of their numbers.
 
-    Unless the exercise announces their number, these are the fixed ones, and those that a finding is about.
+    Unless the exercise announces their number, these are the fixed ones, and those that a finding or the hint of a near
+    miss is about.
     """
     numbers = exercise.numbers()
     ordered = sorted(verdict.defects, key=lambda defect: numbers[defect.id])
     if not hides_count(verdict, exercise):
         return ordered
     found = {defect for cause in shown_causes(verdict) for defect in cause.defects}
+    found |= {each.defect for each in exercise.near_misses if each.id == verdict.near_miss}
     return [each for each in ordered if each.status is DefectStatus.FIXED or each.id in found or _was_touched(each)]
 
 
