@@ -2,10 +2,9 @@
 
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
-
 from grader.author.interface import FoundInterface
 from grader.author.proposal import Proposal
+from grader.author.rendering import render
 from grader.spec.problem import BLANK
 
 BATCH = 2
@@ -26,14 +25,9 @@ def first_trap(interface: FoundInterface, proposal: Proposal, checks: list[dict[
         f'"{name}": gaussian({", ".join("batch" if each == "batch" else str(size(each)) for each in shape)})'
         for name, shape in shapes.items()
     )
-    templates = Environment(
-        loader=PackageLoader("grader.author"),
-        undefined=StrictUndefined,
-        autoescape=False,  # noqa: S701 - a module
-        trim_blocks=True,
-        keep_trailing_newline=True,
-    )
-    return templates.get_template("trap.py.j2").render(
+    return render(
+        "trap.py.j2",
+        {},
         blank=BLANK,
         arguments=arguments,
         inputs=inputs,

@@ -5,11 +5,11 @@ import json
 from typing import Any
 
 import yaml
-from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from grader.author.first_checks import first_checks
 from grader.author.interface import FoundInterface
 from grader.author.proposal import Proposal
+from grader.author.rendering import render
 from grader.spec.document import Dumper
 from grader.spec.exercise import Exercise
 from grader.spec.problem import blank
@@ -22,16 +22,10 @@ DEFINITIONS = (ast.Import, ast.ImportFrom, ast.ClassDef, ast.FunctionDef)
 
 def describe(interface: FoundInterface, proposal: Proposal, source: str) -> str:
     """Return the text of the exercise.yaml; `source` is the name of the file with the interface."""
-    templates = Environment(
-        loader=PackageLoader("grader.author"),
-        undefined=StrictUndefined,
-        autoescape=False,  # noqa: S701 - YAML, quoted by the filter
-        trim_blocks=True,
-        keep_trailing_newline=True,
-    )
-    templates.filters["yaml"] = _flow
     blanks = {name: blank(f"a number, a truth value, a word or null for {name}") for name in proposal.blanks}
-    return templates.get_template("exercise.yaml.j2").render(
+    return render(
+        "exercise.yaml.j2",
+        {"yaml": _flow},
         blank=blank,
         source=source,
         kind=interface.kind,

@@ -187,14 +187,6 @@ def _mask(_exercise: Exercise, check: Property) -> Question:
     )
 
 
-def _rows(_exercise: Exercise, _check: Property) -> Question:
-    return Question(
-        text="The attention weights of one query are summed over the keys, without dropout. What is the sum?",
-        options=["always 1", "1 on average", "the number of keys", "any number"],
-        right=0,
-    )
-
-
 def _dropout_mode(_exercise: Exercise, check: Property) -> Question:
     assert isinstance(check, DropoutOnlyInTraining)
     return Question(
@@ -242,33 +234,34 @@ def _shapes(exercise: Exercise, check: Property) -> Question | None:
     )
 
 
-def _inputs(_exercise: Exercise, _check: Property) -> Question:
-    return Question(
-        text="After a call, what should the input tensors contain?",
-        options=["what they contained before", "what the last layer returned", "anything"],
-        right=0,
-    )
-
-
-def _devices(_exercise: Exercise, _check: Property) -> Question:
-    return Question(
-        text="The module moves to another device with .to(device), and so do its inputs. What should a call do?",
-        options=["return its output on the CPU", "raise an error", "return its output on that device"],
-        right=2,
-    )
+def _always(text: str, options: list[str], right: int) -> Callable[[Exercise, Property], Question]:
+    """Return a function that asks the same question whatever the exercise and the check."""
+    return lambda _exercise, _check: Question(text=text, options=options, right=right)
 
 
 QUESTIONS: dict[type[Property], Callable[[Exercise, Property], Question | None]] = {
     FutureDoesNotLeak: _future,
     MaskHides: _mask,
     SamplesDoNotMix: _samples,
-    RowsSumToOne: _rows,
+    RowsSumToOne: _always(
+        text="The attention weights of one query are summed over the keys, without dropout. What is the sum?",
+        options=["always 1", "1 on average", "the number of keys", "any number"],
+        right=0,
+    ),
     DropoutActsOnWeights: _dropout_weights,
     DropoutOnlyInTraining: _dropout_mode,
     ReturnsShapes: _shapes,
     KeepsDtype: _dtype,
-    LeavesInputsAlone: _inputs,
-    MovesBetweenDevices: _devices,
+    LeavesInputsAlone: _always(
+        text="After a call, what should the input tensors contain?",
+        options=["what they contained before", "what the last layer returned", "anything"],
+        right=0,
+    ),
+    MovesBetweenDevices: _always(
+        text="The module moves to another device with .to(device), and so do its inputs. What should a call do?",
+        options=["return its output on the CPU", "raise an error", "return its output on that device"],
+        right=2,
+    ),
 }
 """The questions on what properties ask for, the most telling ones first."""
 

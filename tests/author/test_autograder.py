@@ -23,6 +23,7 @@ from tests.support.corpus import Attack, read_corpus
 from tests.support.hostile import reference, running_with, starter
 from tests.support.planted import plant
 from tests.support.platform_host import LEFT_RUNNING, PlatformHost
+from tests.support.traps import TOO_LONG
 
 EXERCISE = "exercise_03"
 RUNNER = 1001
@@ -166,21 +167,11 @@ def test_a_student_with_two_files_learns_which_one_was_graded(course, tmp_path, 
     assert page.startswith(f"{remark}\n")
 
 
-TRAP = """
-import pytest
-
-
-def test_a_long_sequence_is_refused(subject, gaussian):
-    with pytest.raises(ValueError):
-        subject(4, 6, 2, 0.0)(gaussian(1, 3, 4))
-"""
-
-
 @pytest.mark.slow
 def test_a_trap_is_judged_beside_the_submission_and_alone(course, tmp_path):
     folder = tmp_path / "handed in"
     folder.mkdir()
-    (folder / "trap.py").write_text(TRAP, encoding="utf-8")
+    (folder / "trap.py").write_text(TOO_LONG, encoding="utf-8")
     judge_folder(course, EXERCISE, "gradescope", folder, tmp_path / "results.json")
     results = json.loads((tmp_path / "results.json").read_text(encoding="utf-8"))
     assert results["score"] == 0.0

@@ -23,29 +23,9 @@ from tests.support.commands import run_program
 from tests.support.gradebooks import CLOSED, VERSIONS, rows, submission, verdict
 from tests.support.hostile import reference, starter
 from tests.support.paths import ROOT
+from tests.support.traps import PAST, TOO_LONG
 
 EXERCISE = "exercise_03"
-
-PAST = """
-import torch
-
-
-def test_the_past(subject, gaussian):
-    attend = subject(4, 6, 8, 0.0)
-    x = gaussian(1, 5, 4)
-    y = x.clone()
-    y[:, 4] += 1
-    assert torch.allclose(attend(x)[:, :4], attend(y)[:, :4], atol=1e-5)
-"""
-
-TOO_LONG = """
-import pytest
-
-
-def test_a_long_sequence_is_refused(subject, gaussian):
-    with pytest.raises(ValueError):
-        subject(4, 6, 2, 0.0)(gaussian(1, 3, 4))
-"""
 
 SHAPE = (
     "\n\ndef test_shape(subject, gaussian):\n    assert subject(4, 6, 8, 0.0)(gaussian(2, 5, 4)).shape == (2, 5, 6)\n"

@@ -20,21 +20,10 @@ from grader.trap.result import TestResult as JudgedTest
 from grader.verdict.attribution import DefectStatus
 from grader.verdict.verdict import Result
 from tests.support.gradebooks import verdict
+from tests.support.traps import PAST
 from tests.support.watching import Watch, small_course
 
 EXERCISE = "exercise_03"
-
-GOOD = """
-import torch
-
-
-def test_the_past(subject, gaussian):
-    attend = subject(4, 6, 8, 0.0)
-    x = gaussian(1, 5, 4)
-    y = x.clone()
-    y[:, 4] += 1
-    assert torch.allclose(attend(x)[:, :4], attend(y)[:, :4], atol=1e-5)
-"""
 
 
 def result_with(*, caught: bool) -> TrapResult:
@@ -57,16 +46,16 @@ def test_the_empty_trap_is_written_once(own_course: Course) -> None:
     path.unlink(missing_ok=True)
     assert hand_out_trap(own_course, EXERCISE)
     assert path.read_text(encoding="utf-8") == TEMPLATE.format(exercise=EXERCISE)
-    path.write_text(GOOD, encoding="utf-8")
+    path.write_text(PAST, encoding="utf-8")
     assert not hand_out_trap(own_course, EXERCISE)
-    assert path.read_text(encoding="utf-8") == GOOD
+    assert path.read_text(encoding="utf-8") == PAST
 
 
 def test_reset_leaves_a_trap_and_brings_back_a_missing_one(own_course: Course) -> None:
     path = own_course.trap(EXERCISE)
-    path.write_text(GOOD, encoding="utf-8")
+    path.write_text(PAST, encoding="utf-8")
     restore_starter(own_course, EXERCISE)
-    assert path.read_text(encoding="utf-8") == GOOD
+    assert path.read_text(encoding="utf-8") == PAST
     path.unlink()
     assert "trap.py: it was missing and is here, empty" in restore_starter(own_course, EXERCISE)
     assert path.is_file()
@@ -159,6 +148,6 @@ def test_a_watch_judges_a_saved_trap(tmp_path: Path) -> None:
     with Watch(course, EXERCISE) as watch:
         watch.verdict()
         watch.forget()
-        (course / "exercises" / EXERCISE / "trap.py").write_text(GOOD, encoding="utf-8")
+        (course / "exercises" / EXERCISE / "trap.py").write_text(PAST, encoding="utf-8")
         page = watch.wait_for(r"Trap: \d+ of 8 points")
     assert "defect 1  caught by test_the_past" in page

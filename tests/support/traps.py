@@ -8,6 +8,29 @@ from grader.trap.result import Caught, Standing, TestResult, TrapResult
 
 SEED = 11
 
+PAST = """
+import torch
+
+
+def test_the_past(subject, gaussian):
+    attend = subject(4, 6, 8, 0.0)
+    x = gaussian(1, 5, 4)
+    y = x.clone()
+    y[:, 4] += 1
+    assert torch.allclose(attend(x)[:, :4], attend(y)[:, :4], atol=1e-5)
+"""
+"""A trap for exercise_03 that catches its first defect."""
+
+TOO_LONG = """
+import pytest
+
+
+def test_a_long_sequence_is_refused(subject, gaussian):
+    with pytest.raises(ValueError):
+        subject(4, 6, 2, 0.0)(gaussian(1, 3, 4))
+"""
+"""A trap for exercise_03 that catches its second defect."""
+
 
 class Traps:
     """Judges the text of a trap."""
