@@ -41,15 +41,11 @@ AFTER_VALUES = _signatures(FailureKind.GRADIENT, FailureKind.NO_GRADIENT, Failur
 WITH_GRADIENTS = AFTER_VALUES | _signatures(FailureKind.NONFINITE)
 """The same kinds, and numbers that are not finite: the numbers may be gradients."""
 
-
 WRONG_NUMBERS = _signatures(FailureKind.VALUES, FailureKind.NONFINITE)
 """Kinds of failure by wrong numbers. Whether a number is finite may depend on the size."""
 
-
-MEASURED_WRONG = WRONG_NUMBERS | _signatures(
-    FailureKind.LEAK, FailureKind.MIXING, FailureKind.SUM, FailureKind.SUM_NEARLY
-)
-"""Failures by numbers, whether compared with the reference's or not."""
+IN_CALLING_VARIANTS = _signatures(FailureKind.CALLING_VARIANT)
+"""Kinds of failure that do not show how a calling variant fails."""
 
 
 class DefectStatus(StrEnum):
@@ -148,11 +144,9 @@ class Evidence(Struct, frozen=True, kw_only=True):
     """Its own checks that fail unlike every matching variant."""
     fails_otherwise: list[str]
     """The checks in `differing` that fail as with the defect, but with other numbers."""
-    fails_alone: bool
-    """Whether `fails_otherwise` has a check that only variants with the defect fail, and no partial fix of another
-    defect may be the reason."""
-    fails_alone_clearly: bool
-    """Whether such a check fails otherwise than by wrong values, or more than a third of its own checks differ."""
+    fails_a_third: bool
+    """Whether more than a third of its own checks differ. One of them, which only variants with the defect fail, fails
+    as with the defect."""
     fails_own_checks: bool
     """Whether a check fails as with the defect alone, perhaps with other numbers."""
     partial_fixes: list[str]
@@ -164,12 +158,12 @@ class Evidence(Struct, frozen=True, kw_only=True):
     is_certain: bool
     """Whether checks that only variants with the defect fail show the defect's own deviation."""
     is_mostly_right: bool
-    """Whether most of its own checks do not differ, and a passing check would show the defect by wrong values.
-
-    If the submission contains the fix, a check that fails only in a calling variant does not count as differing."""
+    """Whether most of its own checks do not differ, and a passing check would show the defect by wrong values."""
     is_right_beside_another_fault: bool
     """Whether, of the checks that only this defect fails, none differs, and a passing one would show it by wrong
     values."""
+    is_untouched: bool
+    """Whether the submission contains the fix, and differs from a variant only in statements of other defects."""
     reading: Reading
     """What the submission's statements show about the defect."""
 
@@ -182,14 +176,16 @@ class Evidence(Struct, frozen=True, kw_only=True):
         return bool(self.fails_otherwise) and self.reading is Reading.CHANGED
 
     def is_right(self) -> bool:
-        """Return whether another fault explains the differing checks better."""
+        """Return whether another fault explains the differing checks better.
+
+        If the submission contains the fix, another fault does so unless too many checks differ. Otherwise a check that
+        fails as with the defect shows that the defect is still there.
+        """
         if self.reading is Reading.FAULTY and self.fails_own_checks:
             return False
-        if not self.differing:
-            return self.is_mostly_right
         if self.reading in STANDING:
-            return (self.is_mostly_right and not self.fails_alone_clearly) or self.is_right_beside_another_fault
-        return self.is_mostly_right and not (self.reading is Reading.CHANGED and self.fails_alone)
+            return (self.is_mostly_right and not self.fails_a_third) or self.is_right_beside_another_fault
+        return self.is_mostly_right and not self.fails_otherwise
 
 
 class Rule(Struct, frozen=True, kw_only=True):
@@ -214,9 +210,14 @@ RULES = (
         reason=lambda known: known.comparison.no_signal(),
     ),
     Rule(
+        name="the submission differs from a variant without it only in statements of other defects",
+        status=DefectStatus.FIXED,
+        applies=lambda known: known.is_untouched,
+    ),
+    Rule(
         name="it is fixed on one path only",
         status=DefectStatus.UNKNOWN,
-        applies=lambda known: bool(known.partial_fixes) and not (known.is_in_all and not known.differing),
+        applies=lambda known: bool(known.partial_fixes),
         reason=lambda known: Reason(kind=UnknownReason.FIXED_IN_PART, check=known.partial_fixes[0]),
     ),
     Rule(
@@ -234,15 +235,9 @@ RULES = (
         applies=lambda known: known.is_ruled_out and known.is_right(),
     ),
     Rule(
-        name="no candidate has it, and its own checks fail for another reason",
-        status=DefectStatus.UNKNOWN,
-        applies=lambda known: known.is_ruled_out,
-        reason=lambda known: known.comparison.fails_differently(known.differing),
-    ),
-    Rule(
         name="its own checks fail as no matching variant does",
         status=DefectStatus.UNKNOWN,
-        applies=lambda known: bool(known.differing),
+        applies=lambda known: known.is_ruled_out or bool(known.differing),
         reason=lambda known: known.comparison.fails_differently(known.differing),
     ),
     Rule(
@@ -302,9 +297,6 @@ class VariantComparison:
         self._key, self._examination = key, examination
         failures = [each for each in examination.outcomes if each.status is not Status.PASSED]
         self.failed: dict[str, str] = {outcome.check: outcome.signature() for outcome in failures}
-        self._in_plain_calls = {
-            outcome.check for outcome in failures if not (outcome.finding and outcome.finding.calling_variant)
-        }
         self.has_crashed: bool = any(outcome.status is Status.CRASHED for outcome in failures)
         self.differs_numerically = {outcome.check for outcome in failures if outcome.matches_no_variant}
         self.passed = {each.check for each in examination.outcomes} - {
@@ -322,8 +314,12 @@ class VariantComparison:
         self.fails_like_a_variant: bool = any(
             name != REFERENCE and self._fails_just(key.signatures[name]) for name in self.candidates
         )
-        self.has_signal: bool = self._has_signal()
         self._readings = {defect.id: self._read(defect.id) for defect in exercise.defects}
+        self._partly_fixed = {
+            check: {each for each in defects if self._readings[each] not in STANDING} or defects
+            for check, defects in examination.partial_fixes.items()
+        }
+        self.has_signal: bool = self._has_signal()
         self._stretch = {defect.id for defect in exercise.defects if defect.stretch}
         self._shows_values = self.passed - {check.id for check in exercise.checks if not check.shows_right_values()}
         self._fails_in_training = self._find_training_failures(exercise)
@@ -334,20 +330,16 @@ class VariantComparison:
         own, differing = self._own_checks(defect), self.differing(defect)
         only = own - self._failed_without(defect)
         with_defect = [name for name in self.matching_variants if has_defect(name, defect)]
-        plainly = self._in_plain_calls if self.reading(defect) in STANDING else {*differing}
         alone = [check for check in differing if check in only and self._fails_similarly(check, defect)]
-        alone = [] if self._is_beside_partial_fix(defect) else alone
         in_training = any(self._fails_similarly(check, defect) for check in own & self._fails_in_training)
-        is_right_of_most = own and 2 * len(plainly.intersection(differing)) <= len(own) and not in_training
+        is_right_of_most = own and 2 * len(differing) <= len(own) and not in_training
         return Evidence(
             comparison=self,
             with_defect=with_defect,
             with_equal_methods=self._with_equal_methods(defect),
             differing=differing,
             fails_otherwise=[check for check in differing if self._fails_similarly(check, defect)],
-            fails_alone=bool(alone),
-            fails_alone_clearly=bool(alone)
-            and (3 * len(differing) > len(own) or any(self.failed[check] not in WRONG_NUMBERS for check in alone)),
+            fails_a_third=bool(alone) and 3 * len(differing) > len(own),
             fails_own_checks=any(
                 self.failed.get(check) == kind for check, kind in self._key.signatures[defect].items()
             ),
@@ -361,30 +353,18 @@ class VariantComparison:
                 and not only.intersection(differing)
                 and not in_training
             ),
+            is_untouched=bool(self._edited) and self.reading(defect) is Reading.FIXED,
             reading=self.reading(defect),
         )
 
     def differing(self, defect: str) -> list[str]:
-        """Return a defect's own checks that fail unlike every matching variant and unlike every other partial fix.
-
-        If the submission contains the fix, was edited elsewhere and has right values in a check, failures of other
-        kinds are left out: the edit may cause them.
-        """
-        own = self._own_checks(defect)
-        failing = own - self.passed - self._explained_by_partial_fixes(defect)
-        is_edited_elsewhere = self._edited and self.reading(defect) is Reading.FIXED
-        if is_edited_elsewhere and own & self.passed & self._examination.value_checks:
-            failing = {check for check in failing if self._fails_similarly(check, defect)}
+        """Return a defect's own checks that fail unlike every matching variant and unlike every other partial fix."""
+        failing = self._own_checks(defect) - self.passed - self._explained_by_partial_fixes(defect)
         return [check for check in self.unexplained if check in failing]
-
-    def _is_beside_partial_fix(self, defect: str) -> bool:
-        """Return whether checks show partial fixes of other defects, but none of this defect."""
-        partly_fixed = set().union(*self._examination.partial_fixes.values())
-        return bool(partly_fixed) and defect not in partly_fixed
 
     def _explained_by_partial_fixes(self, defect: str) -> set[str]:
         """Return the failures that partial fixes of other defects explain, where this defect is not partially fixed."""
-        found = self._examination.partial_fixes
+        found = self._partly_fixed
         partly_fixed = set().union(*found.values())
         if defect in partly_fixed:
             return {check for check, defects in found.items() if defect not in defects}
@@ -403,41 +383,25 @@ class VariantComparison:
         """Return the failures that nothing explains. Checks that were not run count only if there are no other
         failures.
 
-        A partial fix never costs more than no fix: failures that some variant, or an unfixed stretch defect, also shows
-        are not counted. Nor are wrong numbers if the submission differs from a variant only where it edited the
-        statements of a defect that is not fixed.
+        A defect that is not fixed explains every failure of its own checks, unless the submission contains its fix. If
+        the submission differs from a variant only in the statements of such defects, they explain all failures. A
+        stretch defect does not, because it costs no points.
         """
-        kinds = self._key.signatures
-        unfixed = {
-            name for name in kinds if name != REFERENCE and (self._stretch - set(fixed)).issuperset(name.split("+"))
-        }
-        excused = {check for name in (kinds if self._examination.partial_fixes else unfixed) for check in kinds[name]}
-        excused |= self._examination.partial_fixes.keys()
-        excused |= self._explained_by_unfixed(set(self._readings) - set(fixed))
         if self._edited - self._stretch - set(fixed):
-            excused |= {check for check, kind in self.failed.items() if kind in MEASURED_WRONG}
+            return []
+        excused = {
+            check
+            for defect in self._readings.keys() - set(fixed)
+            if not self._stands(defect)
+            for check in self._key.signatures[defect]
+        }
         broken = [check for check in self.unexplained if check not in excused]
         not_run = {outcome.check for outcome in self._examination.outcomes if outcome.status is Status.NOT_RUN}
         return [check for check in broken if check not in not_run] or broken
 
-    def _explained_by_unfixed(self, unfixed: set[str]) -> set[str]:
-        """Return the failures that a defect which is not fixed may cause, with other numbers than in its variant.
-
-        There are two cases. The defect's statements differ from the reference's, and the check fails in the same way as
-        with the defect. Or a variant has all failures of the submission, and the submission contains no fix of that
-        variant's defects.
-        """
-        kinds = self._key.signatures
-        edited = {name for name in unfixed if self.reading(name) in (Reading.CHANGED, Reading.FAULTY)}
-        found = {
-            check for name in edited for check in kinds[name] if self.has_signal and self._fails_similarly(check, name)
-        }
-        for name in self.candidates:
-            defects = set(name.split("+"))
-            is_open = defects <= unfixed and all(self.reading(each) is not Reading.FIXED for each in defects)
-            if is_open and self._fails_just(kinds[name]):
-                found |= kinds[name].keys()
-        return found
+    def _stands(self, defect: str) -> bool:
+        """Return whether the submission contains the fix, and no check shows a partial fix."""
+        return self.reading(defect) in STANDING and not any(defect in each for each in self._partly_fixed.values())
 
     def no_signal(self) -> Reason:
         """Return the reason if no check against the reference passes: the first such check that fails."""
@@ -465,7 +429,7 @@ class VariantComparison:
         A check of a part of the module, such as a mask, does not count: it may pass although all outputs are wrong.
         """
         failing = self._examination.value_checks & self.failed.keys()
-        if failing & self._examination.partial_fixes.keys():
+        if failing & self._partly_fixed.keys():
             return True  # only a partly fixed defect makes it fail
         right = self._examination.value_checks & self.passed
         if not failing or right - self._examination.partial_value_checks:
@@ -484,7 +448,7 @@ class VariantComparison:
         }
         is_all = len(training) > 1 and training.issubset(self.unexplained)  # a single one may fail for another reason
         in_evaluation = self._examination.value_checks - training - self._examination.failed_in_training_variant
-        is_only = not self._examination.partial_fixes and in_evaluation <= self.passed
+        is_only = not self._partly_fixed and in_evaluation <= self.passed
         return training if is_all and is_only else set()
 
     def _is_certain(self, defect: str) -> bool:
@@ -506,13 +470,13 @@ class VariantComparison:
     def _fails_similarly(self, check: str, defect: str) -> bool:
         """Return whether a check fails as with the defect: with the same signature, or with wrong numbers in both."""
         ours, theirs = self.failed.get(check), self._key.signatures[defect].get(check)
-        return ours is not None and (ours == theirs or {ours, theirs} <= WRONG_NUMBERS)
+        if ours is None or theirs is None:
+            return False
+        return ours == theirs or {ours, theirs} <= WRONG_NUMBERS or ours in IN_CALLING_VARIANTS
 
     def _partial_fixes(self, defect: str) -> list[str]:
         """Return the checks that show a partial fix of the defect."""
-        return [
-            check for check in self.unexplained_of(defect) if defect in self._examination.partial_fixes.get(check, ())
-        ]
+        return [check for check in self.unexplained_of(defect) if defect in self._partly_fixed.get(check, ())]
 
     def reading(self, defect: str) -> Reading:
         """Return what the submission's statements show about a defect."""
@@ -527,7 +491,9 @@ class VariantComparison:
         pairs = self._pairs(defect)
         touched = {method for right, faulty in pairs for method, _ in right ^ faulty}
         found = {each for each in _statements(self._examination.methods) if each[0] in touched}
-        if not pairs or {method for method, _ in found} != touched:
+        if not touched:  # the same statements in another order
+            return Reading.KEPT if defect in self._examination.standing_fixes else Reading.UNREAD
+        if {method for method, _ in found} != touched:
             return Reading.UNREAD
         common = set.intersection(*(right & faulty for right, faulty in pairs))
         common = {each for each in common if each[0] in touched}
@@ -564,7 +530,7 @@ class VariantComparison:
         methods = {method for method, _ in touched}
         found = _statements(self._examination.methods)
         is_confined = any(
-            variant - found <= touched and all(method in methods for method, _ in found - variant)
+            variant - found <= touched and all(method in methods or "." not in method for method, _ in found - variant)
             for variant in map(_statements, self._key.methods.values())
         )
         return changed if is_confined else set()

@@ -7,7 +7,8 @@ from typing import Any
 from msgspec import structs
 
 from grader.checks.outcome import REFERENCE, Examination, FailureKind, Key, Outcome, Status, variant_name
-from grader.spec.exercise import Exercise
+from grader.spec.exercise import Defect, Exercise
+from grader.spec.fragments import replace_fragment
 from grader.verdict.attribution import AFTER_VALUES, STANDING, WITH_GRADIENTS, Reading, VariantComparison
 
 RELATIVE, ABSOLUTE = 1e-3, 1.0
@@ -144,18 +145,19 @@ def find_standing_fixes(exercise: Exercise, text: str, reference: str) -> frozen
     line may have changed.
     """
     ours, theirs = _in_one_line(_tokens(text)), _in_one_line(_tokens(reference))
-    edits = {
-        defect.id: [_differing_tokens(_tokens(was), _tokens(fix)) for was, fix in defect.edits()]
-        for defect in exercise.defects
-    }
+
+    def stands(defect: Defect, was: str, fix: str) -> bool:
+        faulty, right = _differing_tokens(_tokens(was), _tokens(fix))
+        if not faulty:  # the fix only adds tokens, so their surroundings show the faulty code
+            variant = replace_fragment(reference, fix, was, defect.id)
+            faulty, right = _differing_tokens(_tokens(variant), _tokens(reference), with_context=True)
+        stays = not right or ours.count(right) >= theirs.count(right) > 0
+        return stays and (not faulty or ours.count(faulty) <= theirs.count(faulty))
+
     return frozenset(
-        name
-        for name, pairs in edits.items()
-        if pairs
-        and all(
-            (not fix or ours.count(fix) >= theirs.count(fix) > 0) and (not was or ours.count(was) <= theirs.count(was))
-            for was, fix in pairs
-        )
+        defect.id
+        for defect in exercise.defects
+        if defect.edits() and all(stands(defect, was, fix) for was, fix in defect.edits())
     )
 
 
@@ -167,15 +169,18 @@ def _in_one_line(tokens: list[str]) -> str:
     return f" {' '.join(tokens)} "
 
 
-def _differing_tokens(was: list[str], fix: list[str]) -> tuple[str, str]:
-    """Return the tokens that differ between two fragments, with one more on each side; empty if there are none."""
+def _differing_tokens(was: list[str], fix: list[str], *, with_context: bool = False) -> tuple[str, str]:
+    """Return the tokens that differ between two fragments, with one more on each side.
+
+    Where one has no tokens of its own, its text is empty, or what is around them if `with_context`.
+    """
     shorter = min(len(was), len(fix))
     start = next((index for index in range(shorter) if was[index] != fix[index]), shorter)
     end = next((index for index in range(shorter - start) if was[-1 - index] != fix[-1 - index]), shorter - start)
     first, after = max(0, start - 1), max(0, end - 1)
     differing = (tokens[start : len(tokens) - end] for tokens in (was, fix))
     in_context = (_in_one_line(tokens[first : len(tokens) - after]) for tokens in (was, fix))
-    faulty, right = (text if tokens else "" for tokens, text in zip(differing, in_context, strict=True))
+    faulty, right = (text if tokens or with_context else "" for tokens, text in zip(differing, in_context, strict=True))
     return faulty, right
 
 

@@ -5,11 +5,12 @@
 In every submission one defect is fixed in part, and nothing is wrong beside it; with `--with-others`, another defect is
 present as a whole. The columns count
 
-- made: submissions; seen: those that fail more checks than without the half-fixed defect;
+- made: submissions; seen: those that fail a check as well that the whole defect fails;
 - fixed: the half-fixed defect is called fixed although it was seen, or the present one is;
-- new: a failure is called a regression;
+- new: the failure of such a check is called a regression;
 - present: a defect that is not there is called present;
-- credit: fewer points than where the defect is not fixed at all.
+- credit: fewer points than where the defect is not fixed at all, although no other check fails. Part of a fix may break
+  what the defect leaves right; that is new, and costs what it costs.
 """
 
 import argparse
@@ -31,9 +32,9 @@ COLUMNS = ("made", "seen", "fixed", "new", "present", "credit")
 def mistakes(exercise: Exercise, each: HalfFixed, verdict: Verdict, variants: dict[str, Verdict]) -> Counter[str]:
     """Count what is false in the verdict on a half-fixed submission; `variants` are the verdicts on variants."""
     others, whole = (variants[variant_name(names)] for names in (each.others, each.others | {each.defect}))
-    failed = failed_checks(verdict)
+    failed, fails_whole = failed_checks(verdict), failed_checks(whole)
     statuses = {defect.id: defect.status for defect in verdict.defects}
-    is_seen = bool(failed - failed_checks(others))
+    is_seen = bool((failed - failed_checks(others)) & fails_whole)
     absent = {defect.id for defect in exercise.defects} - each.others - {each.defect}
     is_called_fixed = is_seen and statuses[each.defect] is DefectStatus.FIXED
     is_called_fixed |= bool(failed) and any(statuses[name] is DefectStatus.FIXED for name in each.others)
@@ -42,9 +43,9 @@ def mistakes(exercise: Exercise, each: HalfFixed, verdict: Verdict, variants: di
             "made": 1,
             "seen": int(is_seen),
             "fixed": int(is_called_fixed),
-            "new": int(bool(verdict.regressions)),
+            "new": int(not fails_whole.isdisjoint(verdict.regressions)),
             "present": int(any(statuses[name] is DefectStatus.PRESENT for name in absent)),
-            "credit": int(verdict.score < whole.score),
+            "credit": int(failed <= fails_whole and verdict.score < whole.score),
         }
     )
 
