@@ -234,6 +234,8 @@ class _Process:
         """The value of `_moment` when the current run began."""
         self._loading = 0.0
         """The seconds of the current run in which the subject was loaded."""
+        self._excess = 0.0
+        """The seconds by which a busy machine, or loading, made `_wait_for_grid` longer."""
 
     def run(self, seeds: list[int], runs: list[TestRun], noisy: int | None) -> None:
         """Relay until the end."""
@@ -318,7 +320,7 @@ class _Process:
 
     def _moment(self, waited: float) -> float:
         """Return the time minus the examiner's own time and all waits for a processor; `waited` is the test's wait."""
-        return time.monotonic() - waited - self._replies.waited() - own_seconds()
+        return time.monotonic() - waited - self._replies.waited() - own_seconds() - self._excess
 
     def _answer(self, message: Ask, noisy: int | None) -> None:
         self._calls += 1
@@ -331,12 +333,14 @@ class _Process:
             before = self._moment(self._waited)
             self._replies.begin()
             self._loading += self._moment(self._waited) - before
+        before = self._moment(self._waited)
         reply = self._replies.reply(message.payload, noise=self._seed == noisy)
+        worked = self._moment(self._waited) - before
         self._bytes += len(reply)
         self._exchanges.append(Exchange(request=message.payload, reply=reply))
         for part in (message.payload, reply):
             self._digest.update(len(part).to_bytes(8, "big") + part)
-        _wait_for_grid(started)
+        self._excess += max(0.0, _wait_for_grid(started) - _until_grid(worked))
         self._worker.answer_test(reply, time.monotonic() + TEST_SECONDS)
 
 
@@ -366,13 +370,18 @@ def own_seconds() -> float:
     return time.process_time() + waited
 
 
-def _wait_for_grid(started: float) -> None:
-    """Wait until the time since `started` is on the grid, so that a test cannot measure the subject."""
-    elapsed = time.monotonic() - started
+def _wait_for_grid(started: float) -> float:
+    """Wait until the time since `started` is on the grid, so that no test measures the subject. Return how long."""
+    seconds = _until_grid(time.monotonic() - started)
+    time.sleep(seconds)
+    return seconds
+
+
+def _until_grid(elapsed: float) -> float:
     moment = GRID_SECONDS
     while moment < elapsed:
         moment *= 4
-    time.sleep(moment - elapsed)
+    return moment - elapsed
 
 
 class _Subject:

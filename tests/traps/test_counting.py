@@ -1,12 +1,15 @@
 """The standing of each test of a trap, and its points."""
 
 import json
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from grader.report.trap import render_trap, render_trap_json
+from grader.trap import relay
+from grader.trap.relay import TRAP_SECONDS
 from grader.trap.result import Caught, Standing
 from tests.support.commands import Done
 from tests.support.paths import ROOT
@@ -48,6 +51,20 @@ def test_a_trap_earns_the_points_of_the_defects_that_it_catches(traps: Traps) ->
     page = render_trap(result)
     assert "defect 1  caught by test_the_past_does_not_see_the_future" in page
     assert "mask" not in page  # the defect has no name here
+
+
+@pytest.mark.slow
+def test_waits_that_a_busy_machine_makes_longer_cost_a_trap_no_time(
+    traps: Traps, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def wait(_started: float) -> float:
+        time.sleep(0.2)
+        return 0.2
+
+    monkeypatch.setattr(relay, "_wait_for_grid", wait)
+    result = traps(EXERCISE, PAST)
+    assert not result.is_time_up
+    assert result.seconds > TRAP_SECONDS  # so the waits would have used up all the time
 
 
 TWO_STEPS = """
