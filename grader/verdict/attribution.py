@@ -149,6 +149,8 @@ class Evidence(Struct, frozen=True, kw_only=True):
     as with the defect."""
     fails_own_checks: bool
     """Whether a check fails as with the defect alone, perhaps with other numbers."""
+    fails_unexplained: bool
+    """Whether such a check is not explained by a matching variant. A partial fix of another defect may explain it."""
     partial_fixes: list[str]
     """The checks that show a partial fix of the defect."""
     is_ruled_out: bool
@@ -181,7 +183,7 @@ class Evidence(Struct, frozen=True, kw_only=True):
         If the submission contains the fix, another fault does so unless too many checks differ. Otherwise a check that
         fails as with the defect shows that the defect is still there.
         """
-        if self.reading is Reading.FAULTY and self.fails_own_checks:
+        if self.reading is Reading.FAULTY and self.fails_unexplained:
             return False
         if self.reading in STANDING:
             return (self.is_mostly_right and not self.fails_a_third) or self.is_right_beside_another_fault
@@ -340,6 +342,7 @@ class VariantComparison:
             differing=differing,
             fails_otherwise=[check for check in differing if self._fails_similarly(check, defect)],
             fails_a_third=bool(alone) and 3 * len(differing) > len(own),
+            fails_unexplained=any(self._fails_similarly(check, defect) for check in self.unexplained),
             fails_own_checks=any(
                 self.failed.get(check) == kind for check, kind in self._key.signatures[defect].items()
             ),
