@@ -103,7 +103,9 @@ def parse_claim(text: str) -> ValueClaim:
     """Return the claim in a line; raise `UsageError` if it has none of the forms."""
     found = CLAIM.fullmatch(" ".join(text[:MOST_CLAIM].split()))
     if found is None:
-        raise UsageError(f'"{printable(text, MOST_CLAIM)}" has none of the forms above')
+        raise UsageError(
+            f'"{printable(text, MOST_CLAIM)}" has none of the forms above; write one, or press Enter to go on'
+        )
     numbers = tuple(int(each) for each in re.findall(r"\d+", found["shape"] or ""))
     form = found["form"] or found["plain"] or ("unchanged" if found["line"] else "shape" if numbers else "equals")
     return ValueClaim(

@@ -274,7 +274,11 @@ class _Hunt:
         others = _known_defects(self._course, self._exercise)
         for defect in fixed:
             if defect.title == SEALED_TITLE:
-                self._show(*plain_lines("Why it mattered is explained when you hand in."))
+                self._show(
+                    *plain_lines(
+                        f"Why it mattered is explained when you hand in. Write a test that catches it: see {TRAP_PAGE}."
+                    )
+                )
                 continue
             questions = [which_reason(explained, defect, others)]
             if call is not None and defect.id in call.defects:
