@@ -289,9 +289,8 @@ def test_a_calling_variant_without_an_answer_is_reported_once_and_costs_no_fixed
     source = f"{source[:body]}        if x.dtype == torch.float64: {ending}\n{source[body:]}"
     verdict = judge_text("exercise_03", source, seed)
     assert (verdict.outcome, verdict.score) == (Result.NOT_FIXED, 7.0)
-    assert len(verdict.regressions) <= 2, (
-        verdict.regressions
-    )  # the first calling variant in float64, and float64 itself
+    broken = [each for each in verdict.regressions if not each.startswith("refus")]
+    assert len(broken) <= 2, broken  # the first calling variant in float64, and float64 itself
 
 
 OWN_MODE = "the module's own mode"

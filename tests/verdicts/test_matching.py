@@ -183,7 +183,7 @@ def test_values_made_from_the_keys_are_not_taken_for_values_made_from_the_querie
     assert crossed != right
     status = {each.id: each.status for each in judge_text("exercise_01", crossed, SEEDS[0]).defects}
     assert status["v-reuses-q-proj"] is DefectStatus.UNKNOWN
-    assert status["k-reuses-q-proj"] is DefectStatus.UNKNOWN  # most of its own checks fail, too
+    assert status["k-reuses-q-proj"] is DefectStatus.FIXED  # its line is right
 
 
 def test_a_module_that_is_never_right_earns_nothing_for_what_it_refuses(judge_text: Judge) -> None:
@@ -199,7 +199,7 @@ TRIL, ROW = "tril(known - new)", "torch.arange(known - words, known, device=x.de
 BACK = "(torch.arange(words) if {} else torch.arange(known - words, known)).to(x.device)"
 SLOPES, EVENLY = "slopes(self.heads)", "[2.0 ** (-8.0 * (h + 1) / self.heads) for h in range(self.heads)]"
 ON_ONE_PATH = {
-    "without padding": ("exercise_14", "mask-polarity", "attn_mask & keep", "~attn_mask & keep"),
+    "without padding": ("exercise_14", "causal-only-with-padding", "attn_mask & keep", "~attn_mask & keep"),
     "the mask, not in training": ("exercise_19", "mask-not-moved", TRIL, "tril(0 if self.training else known - new)"),
     "the mask, in training": ("exercise_19", "mask-not-moved", TRIL, "tril(known - new if self.training else 0)"),
     "the count, not in training": (
