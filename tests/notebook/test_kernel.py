@@ -10,6 +10,7 @@ import pytest
 
 from grader.notebook import GraderMagics
 from tests.support.paths import ROOT
+from tests.support.traps import PAST
 
 STARTER = (ROOT / "exercises/exercise_03/.starter/attention.py").read_text(encoding="utf-8")
 REFERENCE = (ROOT / "solutions/exercise_03/attention.py").read_text(encoding="utf-8")
@@ -17,17 +18,7 @@ LYING_KERNEL = (
     "import torch\ntorch.allclose = torch.equal = lambda *a, **k: True\ntorch.Tensor.__eq__ = lambda *a: True"
 )
 
-TRAP = """
-import torch
-
-
-def test_the_past(subject, gaussian):
-    attend = subject(4, 6, 8, 0.0)
-    x = gaussian(1, 5, 4)
-    y = x.clone()
-    y[:, 4] += 1
-    assert torch.allclose(attend(x)[:, :4], attend(y)[:, :4], atol=1e-5)
-
+TRAP = f"""{PAST}
 
 def test_the_shape(subject, gaussian):
     assert subject(4, 6, 8, 0.0)(gaussian(2, 5, 4)).shape == (2, 5, 6)
