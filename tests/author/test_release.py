@@ -300,9 +300,9 @@ def verdicts(course: Course, exercise_id: str, texts: dict[str, str], seed: int)
 
 
 def require_equal(course: Course, edition: Course, exercise_id: str, texts: dict[str, str]) -> list[str]:
-    """Every check that ran at home saw the same; the submissions whose defects come out otherwise than in the course.
+    """Require equal outcomes of every check that ran at home. Return the submissions with a defect of another status.
 
-    Nothing that is known of a defect in both may differ: it may only be unknown in one.
+    A status may only differ if it is unknown in one of the two places: at home, no statements can be compared.
     """
     numbers = load_exercise(course.description(exercise_id)).numbers()
     whole = verdicts(course, exercise_id, texts, KEY_SEED)
@@ -336,9 +336,11 @@ def require_equal(course: Course, edition: Course, exercise_id: str, texts: dict
     ],
 )
 def test_submissions_are_judged_at_home_as_in_the_course(course, editions, exercise_id, wrong):
+    """Only where something else is wrong too, a status may be unknown in one place."""
     texts = submissions(course, exercise_id, wrong)
     assert len(texts) == 4 + wrong
-    assert require_equal(course, Course(root=editions["sealed"]), exercise_id, texts) == []
+    others = require_equal(course, Course(root=editions["sealed"]), exercise_id, texts)
+    assert not set(others) - {fix.name for fix in load_wrong_fixes(course, exercise_id)}
 
 
 @pytest.mark.slow

@@ -3,6 +3,7 @@
 import pytest
 from msgspec import Struct
 
+from grader.checks.outcome import FailureKind
 from grader.spec.paths import Course
 from grader.verdict.verdict import Result
 from tests.support.judging import Judge
@@ -181,3 +182,13 @@ def test_neighbours_that_are_dropped_together_are_seen_where_most_of_them_are_be
     judge_text: Judge, exercise_id: str, name: str, seed: int
 ) -> None:
     assert judge_text(exercise_id, wrong_fix(judge_text.course, exercise_id, name), seed).regressions
+
+
+def test_a_wrong_output_without_dropout_is_not_blamed_on_dropout(judge_text: Judge) -> None:
+    place = PLACES["exercise_03"]
+    text = place.right("exercise_03").replace(place.output, f"({place.output}) * 1.5")
+    verdict = judge_text("exercise_03", text)
+    (outcome,) = [each for each in verdict.checks if each.check == "dropout_acts_on_weights"]
+    assert outcome.finding
+    assert outcome.finding.kind is FailureKind.VALUES
+    assert outcome.finding.action == "in eval mode"

@@ -105,6 +105,9 @@ def try_dropout_acts_on_weights(check: DropoutActsOnWeights, context: Context, c
     is_kept = (estimated - scaled).abs() < estimated.abs()
     predicted = base + (is_kept * scaled) @ parts
     if not torch.allclose(observed, predicted, FLOAT32.relative, FLOAT32.absolute):
+        ours.training = False
+        (without,) = ours.call_each([case.inputs], grad=False)
+        compare(flatten(without)[0], flatten(value)[0], Compared(action="in eval mode"))
         raise Failure(
             FailureKind.DROPOUT_ELSEWHERE,
             action=action,
