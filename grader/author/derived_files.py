@@ -185,8 +185,8 @@ def _write_readme(exercise: Exercise, module: str) -> str:
     kind = interface.kind
     rows = [f"| `{name}` | {_shape(spec)} |" for name, spec in interface.inputs.items()]
     if kind.returns_outputs:
-        what = f"what `{interface.called()}` returns"
-        rows += [f"| {what} | {_shape(shape) if shape else 'a single number'} |" for shape in interface.outputs]
+        returned = f"what `{interface.called()}` returns"
+        rows += [f"| {returned} | {_shape(shape) if shape else 'a single number'} |" for shape in interface.outputs]
     keywords = [name if value == name else f"{name}={value!r}" for name, value in interface.constructor.items()]
     names = kind.arguments(interface.function, list(interface.inputs), keywords)
     table, signature = "\n".join(rows), f"{interface.entry()}({', '.join(names)})"

@@ -37,11 +37,11 @@ def run_usual_tests(source: WorkerSource, root: Path, exercise_id: str) -> list[
             with tester(source, course, exercise, put_back(reference, [defect])) as fails_alone:
                 for index, usual in enumerate(defect.missed_by):
                     count += 1
-                    for what, fails in (("the starter", fails_starter), (f"{defect.id} alone", fails_alone)):
+                    for variant, fails in (("the starter", fails_starter), (f"{defect.id} alone", fails_alone)):
                         failure = fails(usual.test)
                         if failure:
                             name = f"{defect.id}: missed_by[{index}]: {usual.test.id or type(usual.test).__name__}"
-                            problems.append(f"{name} does not miss it: with {what}, {failure}; remove this entry")
+                            problems.append(f"{name} does not miss it: with {variant}, {failure}; remove this entry")
     return [Step(name="usual tests", figures=str(count), problems=problems)]
 
 

@@ -238,8 +238,8 @@ GRADIENTS = Compared(item="gradients")
 """The comparison of all parameters' gradients, recorded for pictures."""
 
 
-def _compared(what: Compared | str) -> Compared:
-    return what if isinstance(what, Compared) else Compared(item=what)
+def _as_compared(compared: Compared | str) -> Compared:
+    return compared if isinstance(compared, Compared) else Compared(item=compared)
 
 
 def number(value: float) -> str:
@@ -299,12 +299,12 @@ LARGE_INPUTS = Tolerance(relative=0.0, absolute=0.0, of_largest=1e-2)
 def compare(
     observed: Any,
     expected: Any,
-    what: Compared | str,
+    compared: Compared | str,
     tolerance: Tolerance = FLOAT32,
     parts: Sequence[Part] = (),
 ) -> None:
     """Raise `Failure` unless `observed` has the form and values of `expected`; `parts` names several values."""
-    compared = _compared(what)
+    compared = _as_compared(compared)
     if isinstance(expected, tuple | list | dict):
         with _comparison():
             require_form(observed, expected, compared, parts)
@@ -338,9 +338,9 @@ def _is_close(observed: torch.Tensor, expected: torch.Tensor, tolerance: Toleran
     return torch.allclose(observed, expected, within.relative, within.absolute)
 
 
-def require_form(observed: Any, expected: Any, what: Compared | str, parts: Sequence[Part] = ()) -> None:
+def require_form(observed: Any, expected: Any, compared: Compared | str, parts: Sequence[Part] = ()) -> None:
     """Raise `Failure` unless `observed` has the number of tensors, shapes, dtypes and keys of `expected`."""
-    compared = _compared(what)
+    compared = _as_compared(compared)
     if isinstance(expected, tuple | list | dict):
         for ours, theirs, part in _pairs(observed, expected, compared, parts):
             require_form(ours, theirs, part)
@@ -447,24 +447,24 @@ def _require_gradient(observed: torch.Tensor | None, name: str) -> None:
         )
 
 
-def require_tensor(observed: Any, what: Compared | str) -> None:
+def require_tensor(observed: Any, compared: Compared | str) -> None:
     """Raise `Failure` unless a value is a tensor."""
     if not isinstance(observed, torch.Tensor):
         raise Failure(
             FailureKind.TYPE,
-            compared=_compared(what),
+            compared=_as_compared(compared),
             expected="a tensor",
             observed=describe(observed),
             deviation=_form(observed),
         )
 
 
-def require_shape(observed: torch.Tensor, shape: list[int], what: Compared | str) -> None:
+def require_shape(observed: torch.Tensor, shape: list[int], compared: Compared | str) -> None:
     """Raise `Failure` unless a tensor has the shape."""
     if list(observed.shape) != shape:
         raise Failure(
             FailureKind.SHAPE,
-            compared=_compared(what),
+            compared=_as_compared(compared),
             expected=f"shape {tuple(shape)}",
             observed=f"{tuple(observed.shape)}",
             deviation=observed.shape,
@@ -472,13 +472,13 @@ def require_shape(observed: torch.Tensor, shape: list[int], what: Compared | str
         )
 
 
-def require_dtype(observed: torch.Tensor, dtype: torch.dtype, what: Compared | str) -> None:
+def require_dtype(observed: torch.Tensor, dtype: torch.dtype, compared: Compared | str) -> None:
     """Raise `Failure` unless a tensor has the dtype."""
     if observed.dtype != dtype:
         wanted, found = (str(each).removeprefix("torch.") for each in (dtype, observed.dtype))
         raise Failure(
             FailureKind.DTYPE,
-            compared=_compared(what),
+            compared=_as_compared(compared),
             expected=f"dtype {wanted}",
             observed=found,
             deviation=found,
@@ -486,11 +486,11 @@ def require_dtype(observed: torch.Tensor, dtype: torch.dtype, what: Compared | s
         )
 
 
-def require_finite(observed: torch.Tensor, what: Compared | str, expected: torch.Tensor | None = None) -> None:
+def require_finite(observed: torch.Tensor, compared: Compared | str, expected: torch.Tensor | None = None) -> None:
     """Raise `Failure` at the first element that is not finite; with `expected`, the picture shows both tensors."""
     bad = ~torch.isfinite(observed)
     if bool(bad.any()):
-        compared, axes = _compared(what), _compared(what).axis_names(observed.dim())
+        compared, axes = _as_compared(compared), _as_compared(compared).axis_names(observed.dim())
         first: list[int] = bad.nonzero()[0].tolist()
         raise Failure(
             FailureKind.NONFINITE,
@@ -509,12 +509,12 @@ def require_finite(observed: torch.Tensor, what: Compared | str, expected: torch
 def require_close(
     observed: torch.Tensor,
     expected: torch.Tensor,
-    what: Compared | str,
+    compared: Compared | str,
     tolerance: Tolerance,
     kind: FailureKind = FailureKind.VALUES,
 ) -> None:
     """Raise `Failure` at the element that is furthest off."""
-    compared, tolerance = _compared(what), tolerance.for_values(expected)
+    compared, tolerance = _as_compared(compared), tolerance.for_values(expected)
     if torch.allclose(observed, expected, tolerance.relative, tolerance.absolute, equal_nan=True):
         pictures.record(compared, observed, expected)
         return

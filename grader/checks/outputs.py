@@ -52,10 +52,10 @@ def require_declared(value: Any, exercise: Exercise, check: Property, sizes: dic
     if len(values) != len(shapes):
         raise Failure(FailureKind.TYPE, action="forward", expected=f"{len(shapes)} values", observed=describe(value))
     for index, (output, shape) in enumerate(zip(values, shapes, strict=True)):
-        what = f"output {index}" if len(shapes) > 1 else "output"
-        require_tensor(output, what)
+        item = f"output {index}" if len(shapes) > 1 else "output"
+        require_tensor(output, item)
         if is_declared:
-            require_shape(output, [size_of(size, sizes) for size in shape], what)
+            require_shape(output, [size_of(size, sizes) for size in shape], item)
 
 
 def declared_output(exercise: Exercise, check: Property, case: Case, value: Any, index: int) -> torch.Tensor:

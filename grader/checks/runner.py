@@ -422,8 +422,8 @@ class Runner:
     def _why_unloadable(self, loaded: Loaded, submission: Submission) -> Finding | None:
         """Return why no check can run on a submission that loaded; None if checks can run."""
         interface = self.exercise.interface
-        name, what = interface.entry(), "function" if interface.function else "class"
-        needs_module = what == "class" and interface.kind.class_is_module
+        name, noun = interface.entry(), "function" if interface.function else "class"
+        needs_module = noun == "class" and interface.kind.class_is_module
         if loaded.entry_found and (loaded.entry_is_module or not needs_module):
             return None
         if loaded.entry_found:
@@ -431,12 +431,12 @@ class Runner:
             return Finding(kind=FailureKind.ENTRY, message=message)
         if loaded.tolerated is not None:
             crash = crash_finding(loaded.tolerated, self.exercise.limits)
-            message = f"a cell raises before there is a {what} {name}: {crash.message}; mend that line"
+            message = f"a cell raises before there is a {noun} {name}: {crash.message}; mend that line"
             return _with_message(crash, message)
-        names = _function_names(submission) if what == "function" else list(loaded.classes)
-        plural = "functions" if what == "function" else "classes"
+        names = _function_names(submission) if noun == "function" else list(loaded.classes)
+        plural = "functions" if noun == "function" else "classes"
         found = ", ".join(names) or "none"
-        message = f"there is no {what} {name}; the {plural} found: {found}; name your {what} {name}"
+        message = f"there is no {noun} {name}; the {plural} found: {found}; name your {noun} {name}"
         return Finding(kind=FailureKind.ENTRY, message=message, names_found=names)
 
 

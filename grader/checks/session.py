@@ -217,11 +217,11 @@ class Session:
         if sum(times for (_, way), times in self._hangs.items() if way is Way.IN_TRAINING) >= MOST_HANGS:
             raise SubjectNotTriedError(f"it hung {MOST_HANGS} times in training mode, so it is not called there again")
 
-    def _allow(self, what: str, seconds: float) -> None:
+    def _allow(self, name: str, seconds: float) -> None:
         """Start the clock of a named step."""
         if self._worker is not None and self._budget.is_settlement_due():
             self._budget.settle(self._worker.processor_time())
-        self._budget.begin(what, seconds)
+        self._budget.begin(name, seconds)
 
     def _load(self) -> Loaded:
         try:

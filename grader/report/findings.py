@@ -197,5 +197,5 @@ def _extent(finding: Finding) -> str:
     """Return how many elements are wrong."""
     if not finding.elements:
         return ""
-    what = "are not finite" if finding.kind is FailureKind.NONFINITE else "are off"
-    return f"; {finding.elements_off} of {finding.elements} elements {what}"
+    verb = "are not finite" if finding.kind is FailureKind.NONFINITE else "are off"
+    return f"; {finding.elements_off} of {finding.elements} elements {verb}"

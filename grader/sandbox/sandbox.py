@@ -202,10 +202,10 @@ def _limit_resources(output_bytes: int, memory_bytes: int) -> None:
         _limit(resource.RLIMIT_AS, _address_space() + memory_bytes)
 
 
-def _limit(what: int, value: int) -> None:
-    _, hard = resource.getrlimit(what)
+def _limit(kind: int, value: int) -> None:
+    _, hard = resource.getrlimit(kind)
     value = value if hard == resource.RLIM_INFINITY else min(value, hard)
-    resource.setrlimit(what, (value, value))
+    resource.setrlimit(kind, (value, value))
 
 
 def _address_space() -> int:

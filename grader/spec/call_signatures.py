@@ -101,18 +101,18 @@ def _problems_in_call(exercise: Exercise, signature: Signature) -> Iterator[Prob
     )
     takes_inputs = bool(interface.function) or kind.is_built_from_inputs
     with_adapter = structs.replace(own, names=[*own.names, *kind.adapter_arguments])
-    what = f"an argument of {interface.entry()}"
+    expected = f"an argument of {interface.entry()}"
     if takes_inputs:
-        yield from _unknown_arguments(own, interface.inputs, what, ("interface", "inputs"))
-    yield from _unknown_arguments(with_adapter, interface.constructor, what, ("interface", "constructor"))
+        yield from _unknown_arguments(own, interface.inputs, expected, ("interface", "inputs"))
+    yield from _unknown_arguments(with_adapter, interface.constructor, expected, ("interface", "constructor"))
     given = {**interface.constructor, **(interface.inputs if takes_inputs else {})}
     yield from _missing_arguments(own, given, ("interface", "constructor"))
     for index, check in enumerate(exercise.checks):
         path: KeyPath = ("checks", index)
         if takes_inputs:
-            yield from _unknown_arguments(own, check.inputs, what, (*path, "inputs"))
-        yield from _unknown_arguments(with_adapter, check.constructor, what, (*path, "constructor"))
-        yield from _unknown_defaults(with_adapter, check, what, path)
+            yield from _unknown_arguments(own, check.inputs, expected, (*path, "inputs"))
+        yield from _unknown_arguments(with_adapter, check.constructor, expected, (*path, "constructor"))
+        yield from _unknown_defaults(with_adapter, check, expected, path)
 
 
 def _missing_arguments(signature: Signature, given: Collection[str], path: KeyPath) -> Iterator[Problem]:
@@ -124,19 +124,19 @@ def _missing_arguments(signature: Signature, given: Collection[str], path: KeyPa
         missing = [name for name in missing if name not in matched]
         shape = "[batch, tokens]" if path[-1] == "inputs" else "2"
         names = ", ".join(f"{name}: {shape}" for name in missing)
-        what = "a shape or another input" if path[-1] == "inputs" else "a value or the name of a size"
+        value = "a shape or another input" if path[-1] == "inputs" else "a value or the name of a size"
         yield Problem(
             path=path,
             expected="every argument that has no default",
             found=f"no {listed(missing, 'or')}",
-            remedy=f"add {names}, with {what} for each",
+            remedy=f"add {names}, with {value} for each",
         )
 
 
-def _unknown_defaults(signature: Signature, check: Property, what: str, path: KeyPath) -> Iterator[Problem]:
+def _unknown_defaults(signature: Signature, check: Property, expected: str, path: KeyPath) -> Iterator[Problem]:
     for index, name in enumerate(check.defaults):
         if name not in signature.names and not signature.takes_any:
-            yield _unknown(what, name, signature.names, (*path, "defaults", index), is_key=False)
+            yield _unknown(expected, name, signature.names, (*path, "defaults", index), is_key=False)
 
 
 def _problems_in_check(check: Property, methods: dict[str, Function], path: KeyPath) -> Iterator[Problem]:
@@ -159,20 +159,20 @@ def _problems_in_check(check: Property, methods: dict[str, Function], path: KeyP
         yield from _unknown_defaults(built, check, "an argument of the class", path)
     called = methods.get(check.method or "forward")
     if called is not None:
-        what = f"an input of {check.method or 'forward'}"
-        yield from _unknown_arguments(_signature_of(called), check.inputs, what, (*path, "inputs"))
+        expected = f"an input of {check.method or 'forward'}"
+        yield from _unknown_arguments(_signature_of(called), check.inputs, expected, (*path, "inputs"))
 
 
-def _unknown_arguments(signature: Signature, given: dict[str, Any], what: str, path: KeyPath) -> Iterator[Problem]:
+def _unknown_arguments(signature: Signature, given: dict[str, Any], expected: str, path: KeyPath) -> Iterator[Problem]:
     for name in given:
         if name not in signature.names and not signature.takes_any:
-            yield _unknown(what, name, signature.names, (*path, name), is_key=True)
+            yield _unknown(expected, name, signature.names, (*path, name), is_key=True)
 
 
-def _unknown(what: str, name: str, known: Iterable[str], path: KeyPath, *, is_key: bool) -> Problem:
+def _unknown(expected: str, name: str, known: Iterable[str], path: KeyPath, *, is_key: bool) -> Problem:
     names = list(known)
     near = nearest(name, names) or (names[0] if len(names) == 1 else "")
     remedy = f"write {near}" if near else "write one of these names" if names else "remove it"
     return Problem(
-        path=path, expected=f"{what}: {listed(names, 'or')}", found=quoted(name), remedy=remedy, at_key=is_key
+        path=path, expected=f"{expected}: {listed(names, 'or')}", found=quoted(name), remedy=remedy, at_key=is_key
     )

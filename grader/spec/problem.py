@@ -73,9 +73,9 @@ BLANK = "FILL IN"
 """The beginning of a value that the author still has to fill in. A description follows in parentheses."""
 
 
-def blank(what: str) -> str:
+def blank(hint: str) -> str:
     """Return a value for the author to fill in; `what` describes it."""
-    return f"{BLANK} ({what})"
+    return f"{BLANK} ({hint})"
 
 
 def missing_from_blank(value: str) -> str | None:

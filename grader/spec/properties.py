@@ -690,14 +690,14 @@ def unknown_sizes(names: Iterable[Any], sizes: set[str], path: KeyPath, *, is_it
             yield Problem(path=(*path, index) if is_item else path, expected=known, found=quoted(name), remedy=remedy)
 
 
-def unknown_name(what: str, name: str, known: Iterable[str], path: KeyPath) -> Iterator[Problem]:
+def unknown_name(expected: str, name: str, known: Iterable[str], path: KeyPath) -> Iterator[Problem]:
     """Yield a problem if the name is not among the known ones; `what` says what it should name."""
     names = list(known)
     if name not in names:
         near = nearest(name, names) or (names[0] if len(names) == 1 else "")
         key = f"{path[-1]}: " if isinstance(path[-1], str) else ""
         remedy = f"write {key}{near}" if near else f"write one of these names, or declare {name}"
-        yield Problem(path=path, expected=f"{what}: {listed(names, 'or')}", found=quoted(name), remedy=remedy)
+        yield Problem(path=path, expected=f"{expected}: {listed(names, 'or')}", found=quoted(name), remedy=remedy)
 
 
 def tensor_problems(inputs: Inputs, path: KeyPath) -> Iterator[Problem]:

@@ -78,8 +78,8 @@ def try_dropout_only_in_training(check: DropoutOnlyInTraining, context: Context,
         )
     ours, theirs = context.pair(check, case.built_with(check.probability, 1.0))
     ours.training = theirs.training = True
-    what = Compared(action="in training mode with dropout 1")
-    compare(nth_output(ours(**case.inputs), 0), nth_output(theirs(**case.inputs), 0), what)
+    compared = Compared(action="in training mode with dropout 1")
+    compare(nth_output(ours(**case.inputs), 0), nth_output(theirs(**case.inputs), 0), compared)
 
 
 @runs(DropoutActsOnWeights)

@@ -35,8 +35,8 @@ def try_accepts_masks(check: AcceptsMasks, context: Context, case: Case) -> None
         masks.append(_random_mask(sizes, check.keys).to(getattr(torch, dtype)))
     calls = [{**case.inputs, check.mask: mask} for mask in masks]
     for mask, inputs, observed in zip(masks, calls, _returned(ours, check.method, calls), strict=True):
-        what = Compared(action=f"with a mask of shape {tuple(mask.shape)} and dtype {str(mask.dtype)[6:]}")
-        compare(observed, theirs.call(check.method, **inputs), what)
+        compared = Compared(action=f"with a mask of shape {tuple(mask.shape)} and dtype {str(mask.dtype)[6:]}")
+        compare(observed, theirs.call(check.method, **inputs), compared)
     large_inputs = {name: value * check.loudness for name, value in case.tensors().items() if name != check.mask}
     lonely = _random_mask([size_of(size, case.sizes) for size in check.shapes[0]], check.keys, visible=0.0)
     inputs = {**case.inputs, **large_inputs, check.mask: lonely.to(getattr(torch, check.dtypes[order[0]]))}
@@ -62,26 +62,26 @@ def try_masked_rows_stay_finite(check: MaskedRowsStayFinite, context: Context, c
     cotangent.select(check.axis, row).zero_()
     zeros = [torch.zeros_like(each) for each in other_outputs if each.is_floating_point()]
     passed = ours.differentiate([cotangent, *zeros], check.method, **case.inputs)
-    what = f"query {row} may look at no key; output"
+    item = f"query {row} may look at no key; output"
     ours.grad = False
     for value, calling_variant in ((passed.value, ""), (ours.call(check.method, **case.inputs), "under no_grad, ")):
         require_form(value, returned, f"{calling_variant}{check.method or 'forward'}: output")
         observed = nth_output(value, 0)
-        require_finite(observed, f"{calling_variant}{what}")
+        require_finite(observed, f"{calling_variant}{item}")
         ours_there, theirs_there = (each.select(check.axis, row) for each in (observed, expected))
-        require_close(ours_there, theirs_there, f"{calling_variant}{what} at that query", UNCHANGED)
+        require_close(ours_there, theirs_there, f"{calling_variant}{item} at that query", UNCHANGED)
     skipping = f"query {row} may look at no key and the loss skips it; the gradient of"
     _require_finite_gradients(passed, skipping)
     ours.training = True
     passed = ours.differentiate([cotangent, *zeros], check.method, **case.inputs)
-    require_finite(nth_output(passed.value, 0), f"in training mode, {what}")
+    require_finite(nth_output(passed.value, 0), f"in training mode, {item}")
     _require_finite_gradients(passed, f"in training mode, {skipping}")
 
 
-def _require_finite_gradients(passed: Pass, what: str) -> None:
+def _require_finite_gradients(passed: Pass, item: str) -> None:
     for name, gradient in {**passed.parameters, **passed.inputs}.items():
         if gradient is not None:
-            require_finite(gradient, f"{what} {name}")
+            require_finite(gradient, f"{item} {name}")
 
 
 @runs(OtherRowsMatchReference)
@@ -94,8 +94,8 @@ def try_other_rows_match_reference(check: OtherRowsMatchReference, context: Cont
         dead = dead_row(other.size(axis))
         others = [row for row in range(other.size(axis)) if row != dead]
         item = f"query {dead} may look at no key; output {index} at the other queries"
-        what = Compared(item=item, axes=())  # without the dead query, indexes are shifted
-        compare(one[(slice(None),) * axis + (others,)], other[(slice(None),) * axis + (others,)], what)
+        compared = Compared(item=item, axes=())  # without the dead query, indexes are shifted
+        compare(one[(slice(None),) * axis + (others,)], other[(slice(None),) * axis + (others,)], compared)
 
 
 def _random_mask(shape: list[int], keys: int, visible: float = VISIBLE_SHARE) -> torch.Tensor:

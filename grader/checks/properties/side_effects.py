@@ -67,8 +67,8 @@ def try_prints(check: Prints, context: Context, case: Case) -> None:
             as_arguments({name: value for name, value in given.items() if isinstance(value, bool)})
             for given in (check.constructor, check.inputs)
         )
-        what = f"a module built with {built}, called" if built else "a call"
-        action = f"{what} with {call}" if call or not built else f"{what} without printing"
+        call_text = f"a module built with {built}, called" if built else "a call"
+        action = f"{call_text} with {call}" if call or not built else f"{call_text} without printing"
         raise Failure(
             FailureKind.SILENT, action=f"{action}{repetition}", expected="it to print", observed="nothing on stdout"
         )

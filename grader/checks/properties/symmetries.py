@@ -42,11 +42,11 @@ def try_samples_in_any_order(check: SamplesInAnyOrder, context: Context, case: C
 
     places = torch.arange(samples)
     turned = output_of(places.flip(0)).flip(axis)
-    what = Compared(action=f"{samples} samples in reversed order, reversed again")
-    require_close(turned, whole, what, FLOAT32, FailureKind.ORDER)
+    compared = Compared(action=f"{samples} samples in reversed order, reversed again")
+    require_close(turned, whole, compared, FLOAT32, FailureKind.ORDER)
     parts = torch.cat([output_of(part) for part in places.tensor_split(2)], dim=axis)
-    what = Compared(action=f"{samples} samples in two parts, put together again")
-    require_close(parts, whole, what, FLOAT32, FailureKind.PARTS)
+    compared = Compared(action=f"{samples} samples in two parts, put together again")
+    require_close(parts, whole, compared, FLOAT32, FailureKind.PARTS)
 
 
 @runs(UnchangedBy)
@@ -62,9 +62,9 @@ def try_unchanged_by(check: UnchangedBy, context: Context, case: Case) -> None:
     require_shape(after, list(before.shape), "output")
     instead = ", ".join(f"{name}={value!r}" for name, value in check.instead.items())
     dtype = f", in {check.dtype}" if check.dtype else ""
-    what = Compared(action=f"with {instead}, which should change nothing{dtype}")
+    compared = Compared(action=f"with {instead}, which should change nothing{dtype}")
     tolerance = structs.replace(FLOAT32, of_largest=HALF_ROUNDING if check.dtype in HALVES else 0.0)
-    require_close(after.float(), before.float(), what, tolerance, FailureKind.SHIFT)
+    require_close(after.float(), before.float(), compared, tolerance, FailureKind.SHIFT)
 
 
 @runs(PaddingChangesNothing)
@@ -80,8 +80,8 @@ def try_padding_changes_nothing(check: PaddingChangesNothing, context: Context, 
     alone = nth_output(module(**short), check.output)
     require_shape(alone, list(padded_part.shape), "without the padding: output")
     action = f"{kept} {check.tokens} with {case.sizes[check.tokens] - kept} of padding after them"
-    what = Compared(action=action, item="output at the former")
-    require_close(padded_part, alone, what, FLOAT32, FailureKind.PADDING)
+    compared = Compared(action=action, item="output at the former")
+    require_close(padded_part, alone, compared, FLOAT32, FailureKind.PADDING)
 
 
 def _cut(check: PaddingChangesNothing, value: Any, shape: list[Any], kept: int) -> Any:

@@ -101,19 +101,19 @@ def _compare_plainly(
 ) -> None:
     interface = context.exercise.interface
     called = "calls of this check's own" if check.variation else check.method or interface.called()
-    what = Compared(
+    compared = Compared(
         action=f"with the same {interface.kind.shared}, {called}",
         axes=() if check.variation else axes_of_checked(context.exercise, check),
     )
     if not check.gradients:
         expected = theirs.call(check.method, **case.inputs)
         parts = [] if check.variation else parts_of(interface, expected)
-        compare(ours.call(check.method, **case.inputs), expected, what, parts=parts)
+        compare(ours.call(check.method, **case.inputs), expected, compared, parts=parts)
         return
     expected = theirs.differentiate(None, check.method, **case.inputs)
     observed = ours.differentiate(expected.cotangents, check.method, **case.inputs)
     parts = [] if check.variation else parts_of(interface, expected.value)
-    compare(observed.value, expected.value, what, parts=parts)
+    compare(observed.value, expected.value, compared, parts=parts)
     compare_gradients(observed.parameters, expected.parameters)
     for name, gradient in expected.inputs.items():
         compare_gradient(observed.inputs.get(name), gradient, f"the input {name}")
@@ -183,10 +183,10 @@ def try_keeps_dtype(check: KeepsDtype, context: Context, case: Case) -> None:
     inputs = {**case.inputs, **scale_inputs(case, check.loudness, check.dtype)}
     tolerance = PRECISE[check.dtype] if check.precise else roughly(check.dtype, check.loudness)
     times = f", inputs {check.loudness:g} times as large" if check.loudness != 1 else ""
-    what = Compared(action=f"in {check.dtype}{times}", axes=axes_of_checked(context.exercise, check))
+    compared = Compared(action=f"in {check.dtype}{times}", axes=axes_of_checked(context.exercise, check))
     expected = theirs.call(check.method, **inputs)
     parts = parts_of(context.exercise.interface, expected)
-    compare(ours.call(check.method, **inputs), expected, what, tolerance, parts)
+    compare(ours.call(check.method, **inputs), expected, compared, tolerance, parts)
     if check.in_float64() and check.loudness == 1 and context.exercise.interface.kind.has_calling_variants:
         ours, theirs = context.pair(check, case)
         converted = structs.replace(case, calling_variants=IN_FLOAT64, inputs_in_variants=(case.inputs, case.inputs))
@@ -272,8 +272,8 @@ def try_attribute_matches_reference(check: AttributeMatchesReference, context: C
     others = {**case.inputs, **{name: value.flip(-1) for name, value in case.tensors().items()}}
     ours.call_each([others], grad=False)
     theirs.call_each([others], grad=False)
-    what = f"after a second call, with other inputs and under no_grad, the attribute {check.name}"
-    compare(ours.attribute(check.name), theirs.attribute(check.name), what)
+    item = f"after a second call, with other inputs and under no_grad, the attribute {check.name}"
+    compare(ours.attribute(check.name), theirs.attribute(check.name), item)
 
 
 @runs(WeightsTransfer)

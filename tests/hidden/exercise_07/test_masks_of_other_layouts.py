@@ -26,17 +26,17 @@ def test_masks_of_other_layouts_are_explained(subject, gaussian):
         require_refusal(module, inputs, shape, f"a mask {layout}, of shape {shape}")
 
 
-def require_refusal(module, inputs, shape, what):
+def require_refusal(module, inputs, shape, given):
     """Raise `Failure` unless a refusal gives the sizes of the mask."""
     try:
         module(**inputs, mask=torch.ones(shape, dtype=torch.bool))
     except SubjectRaisedError as error:
         raised = error.raised
     else:
-        raise Failure("not-refused", f"{what}: expected ValueError or AssertionError, got no exception")
+        raise Failure("not-refused", f"{given}: expected ValueError or AssertionError, got no exception")
     if not {"ValueError", "AssertionError"} & set(raised.bases):
         observed = f"{raised.type}: {raised.text[:120]}" if raised.text else raised.type
-        raise Failure(f"refused-by-{raised.type}", f"{what}: expected ValueError or AssertionError, got {observed}")
+        raise Failure(f"refused-by-{raised.type}", f"{given}: expected ValueError or AssertionError, got {observed}")
     missing = [str(size) for size in shape if str(size) not in raised.text]
     if missing:
-        raise Failure("unclear-refusal", f"{what}: expected a message that gives its shape, got {raised.text[:120]!r}")
+        raise Failure("unclear-refusal", f"{given}: expected a message that gives its shape, got {raised.text[:120]!r}")

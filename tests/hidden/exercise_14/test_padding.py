@@ -16,6 +16,6 @@ def test_padding_that_is_not_there_changes_nothing(subject, gaussian):
     without, with_keep = module(x=x), module(x=x, keep=torch.ones(B, T, dtype=torch.bool))
     for seen in (without, with_keep):
         require_tensor(seen, "output")
-    what = "without keep, and with a keep that keeps everything: output"
-    require_shape(without, list(with_keep.shape), what)
-    require_close(without, with_keep, what, FLOAT32)
+    item = "without keep, and with a keep that keeps everything: output"
+    require_shape(without, list(with_keep.shape), item)
+    require_close(without, with_keep, item, FLOAT32)

@@ -30,8 +30,8 @@ def test_a_shift_of_all_features_passes_through(subject, gaussian):
     for seen in (before, after):
         require_tensor(seen, "output")
         require_shape(seen, [B, T, D], "output")
-    what = f"{SHIFT:g} added to all features of x: the change of the output"
-    require_close(after - before, torch.full((B, T, D), SHIFT), what, FLOAT32)
+    item = f"{SHIFT:g} added to all features of x: the change of the output"
+    require_close(after - before, torch.full((B, T, D), SHIFT), item, FLOAT32)
 
 
 def test_the_output_answers_to_what_was_seen(subject, gaussian):

@@ -28,8 +28,8 @@ def test_windows_of_all_kinds_one_after_the_other(subject, reference, gaussian):
     ours = subject.build(ARGUMENTS, like=theirs)
     for words, earlier, start in WINDOWS:
         inputs = {"x": gaussian(B, words, D), "past": gaussian(B, earlier, D), "start": start}
-        what = f"one layer, windows in turn, now {words} words after {earlier}, start={start}: output"
-        compare(ours(**inputs), theirs(**inputs), what)
+        item = f"one layer, windows in turn, now {words} words after {earlier}, start={start}: output"
+        compare(ours(**inputs), theirs(**inputs), item)
 
 
 def test_places_further_on_in_short_floats(subject, reference, gaussian):

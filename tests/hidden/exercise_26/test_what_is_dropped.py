@@ -24,9 +24,9 @@ def share_dropped(module, x, y):
     return float(is_dropped.double().mean())
 
 
-def require_share(share, what):
+def require_share(share, item):
     if not FEWEST <= share <= MOST:
-        raise Failure("share", f"{what}, outer={CHANCE}: expected about that share dropped, got {number(share)}")
+        raise Failure("share", f"{item}, outer={CHANCE}: expected about that share dropped, got {number(share)}")
 
 
 def outer_alone(subject, reference, gaussian):

@@ -83,8 +83,8 @@ def test_the_twins_parameters_follow_slowly(subject, reference, gaussian):
     for module in both:
         steps(module, inputs)
     for part in ("twin", "online"):
-        what = f"after four steps: parameter of {part}"
-        compare(both[0].call("parameters_of", part=part), both[1].call("parameters_of", part=part), what)
+        item = f"after four steps: parameter of {part}"
+        compare(both[0].call("parameters_of", part=part), both[1].call("parameters_of", part=part), item)
 
 
 def test_a_batch_moves_the_averages_a_little(subject, reference, gaussian):
@@ -92,8 +92,8 @@ def test_a_batch_moves_the_averages_a_little(subject, reference, gaussian):
     for x in batches(gaussian):
         ours, theirs = (train_on(module, x) for module in both)
         compare(ours, theirs, "in training mode: output")
-        what = "after a batch in training mode: the running mean and variance of online,"
-        compare(both[0].call("averages"), both[1].call("averages"), what)
+        item = "after a batch in training mode: the running mean and variance of online,"
+        compare(both[0].call("averages"), both[1].call("averages"), item)
 
 
 def test_the_twin_takes_no_gradient(subject, gaussian):

@@ -21,31 +21,31 @@ def call(module, method):
         raise Failure("returned", f"{method}: expected it to return nothing, got {type(seen).__name__}")
 
 
-def require_folded(module, expected, what):
+def require_folded(module, expected, state):
     seen = module.attribute("folded")
     if seen is not expected:
-        raise Failure("flag", f"{what}: expected folded to be {expected}, got {seen!r}")
+        raise Failure("flag", f"{state}: expected folded to be {expected}, got {seen!r}")
 
 
 def test_folding_changes_no_output(subject, reference, gaussian):
-    for ours, theirs, what in pairs(subject, reference):
+    for ours, theirs, state in pairs(subject, reference):
         x = gaussian(B, I)
         expected = theirs(x=x)
         for is_training in (True, False):
             ours.training = is_training
             call(ours, "fold")
-            compare(ours(x=x), expected, f"{what}, folded: output")
-            require_folded(ours, True, f"{what}, folded")
+            compare(ours(x=x), expected, f"{state}, folded: output")
+            require_folded(ours, True, f"{state}, folded")
 
 
 def test_unfolding_brings_the_weights_back(subject, reference, gaussian):
-    for ours, theirs, what in pairs(subject, reference):
+    for ours, theirs, state in pairs(subject, reference):
         x = gaussian(B, I)
         expected = theirs(x=x)
         for method in ("unfold", "fold", "unfold", "unfold", "fold", "fold", "unfold"):
             call(ours, method)
-            require_folded(ours, method == "fold", f"{what}, {method}ed")
-        compare(ours(x=x), expected, f"{what}, folded and unfolded twice: output")
+            require_folded(ours, method == "fold", f"{state}, {method}ed")
+        compare(ours(x=x), expected, f"{state}, folded and unfolded twice: output")
 
 
 def test_unfolded_again_it_learns_as_before(subject, reference, gaussian):
