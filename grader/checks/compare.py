@@ -231,7 +231,17 @@ def _comparison() -> Iterator[None]:
 def _singular(name: str) -> str:
     if name.endswith("ies"):
         return f"{name[:-3]}y"
-    return name[:-1] if name.endswith("s") and not name.endswith("ss") else name
+    return name[:-1] if name.endswith("s") and not name.endswith(("ss", "os", "us", "is")) else name
+
+
+@contextmanager
+def extreme_numbers(*, are_used: bool = True) -> Iterator[None]:
+    """Note in each `Failure` of the block that inputs are unusually large, or of a dtype with few digits."""
+    try:
+        yield
+    except Failure as failure:
+        failure.finding = structs.replace(failure.finding, has_extreme_numbers=are_used)
+        raise
 
 
 GRADIENTS = Compared(item="gradients")

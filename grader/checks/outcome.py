@@ -268,6 +268,10 @@ class SizeComparison(Struct, frozen=True, kw_only=True):
     """The check's own constructor arguments."""
     defaults: list[str] = []
     """The constructor arguments that the check leaves at their defaults."""
+    inputs: dict[str, Any] = {}
+    """The check's own inputs that are no tensors."""
+    masks: dict[str, str] = {}
+    """The kinds of the check's own masks, by input."""
     without_gradients: bool = False
     """Whether the same sizes pass with gradients enabled."""
     is_large: bool = False
@@ -332,6 +336,8 @@ class Finding(Struct, frozen=True, kw_only=True):
     sizes: SizeComparison | None = None
     in_training: bool = False
     """Whether the check keeps the module in training mode."""
+    has_extreme_numbers: bool = False
+    """Whether the inputs are unusually large, or of a dtype with few digits."""
     named_sizes: dict[str, int] = {}
     """Sizes that the sentence names because the module should refuse them."""
     names_found: list[str] = []

@@ -15,6 +15,7 @@ from grader.checks.properties import try_case
 from grader.checks.session import SubjectRaisedError
 from grader.checks.size_cases import SizeCase, SizeCasePlan, runs_only_ends
 from grader.checks.tape import Step
+from grader.spec.fields import MadeInput
 from grader.spec.properties import Property
 
 
@@ -178,6 +179,8 @@ def _compare_sizes(check: Property, failed: SizeCaseFailedError, passed: PassedS
         failed=sizes,
         constructor=constructor,
         defaults=list(check.defaults),
+        inputs={name: spec for name, spec in check.inputs.items() if not isinstance(spec, list | MadeInput)},
+        masks={name: spec.mask for name, spec in check.inputs.items() if isinstance(spec, MadeInput) and spec.mask},
         without_gradients=failed.without_gradients,
         is_large=check.largest_size(size_case.sizes) >= LARGE,
     )

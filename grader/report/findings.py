@@ -21,6 +21,7 @@ from grader.checks.outcome import (
 from grader.report.check_names import CheckNames, check_name
 from grader.report.console import printable
 from grader.sandbox.text import as_arguments, cut
+from grader.spec.fields import MaskKind
 from grader.verdict.attribution import Reason, UnknownReason
 from grader.verdict.verdict import Verdict
 
@@ -69,6 +70,13 @@ EXPLANATIONS = {
     ExplanationKind.ROW_FACTORS: "each row is what was expected times a factor of its own, from {0:.3g} to {1:.3g}",
     ExplanationKind.PARTLY_ZERO: "{0:.0f} elements are 0 and the others are right",
     ExplanationKind.NOTHING_MASKED: "it is what comes out where the mask hides nothing",
+}
+
+MASKS = {
+    MaskKind.CAUSAL: "is a causal mask",
+    MaskKind.RANDOM: "is a random mask",
+    MaskKind.PADDING: "is a padding mask",
+    MaskKind.DEAD_ROW: "has a row that hides everything",
 }
 
 REASONS = {
@@ -154,12 +162,19 @@ def where_words(sizes: SizeComparison) -> str:
     if sizes.passed is not None:
         changed = {name: size for name, size in sizes.failed.items() if sizes.passed.get(name) != size}
         right = as_arguments({name: sizes.passed[name] for name in changed if name in sizes.passed})
-        return f"{alone}with {as_arguments(changed)}; right with {right}"
+        return f"{alone}with {as_arguments(changed)}; right with {right}{_inputs_words(sizes)}"
     preposition = "even at" if _is_smallest(sizes) else "with"
     given = [f"{preposition} {as_arguments(sizes.failed)}"] if sizes.failed else []
     given += [f"built with {as_arguments(sizes.constructor)}"] if sizes.constructor else []
     given += [f"{' and '.join(sizes.defaults)} left at the default"] if sizes.defaults else []
-    return f"{alone}{', '.join(given)}"
+    return f"{alone}{', '.join(given)}{_inputs_words(sizes)}"
+
+
+def _inputs_words(sizes: SizeComparison) -> str:
+    """Return the check's own inputs, as in "; mask is a padding mask"."""
+    values = [as_arguments({name: value}) for name, value in sizes.inputs.items()]
+    masks = [f"{name} {MASKS[MaskKind(kind)]}" for name, kind in sizes.masks.items()]
+    return "".join(f"; {each}" for each in (*masks, *values))
 
 
 def full_text(finding: Finding) -> str:
@@ -194,8 +209,8 @@ def reason_with_finding(reason: Reason | None, verdict: Verdict) -> str:
 
 
 def _extent(finding: Finding) -> str:
-    """Return how many elements are wrong."""
-    if not finding.elements:
+    """Return how many elements are wrong; empty if there is only one."""
+    if finding.elements <= 1:
         return ""
     verb = "are not finite" if finding.kind is FailureKind.NONFINITE else "are off"
     return f"; {finding.elements_off} of {finding.elements} elements {verb}"

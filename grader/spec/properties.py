@@ -529,9 +529,16 @@ class MatchesReference(Property, frozen=True, kw_only=True, tag="matches_referen
     """Whether gradients are compared too."""
     variation: str = ""
     """Python source of a class `Variation`, which is built instead of the class in the module `submission`."""
+    called: Text = ""
+    """The variation's calls in words, for findings."""
 
     def variation_source(self) -> str:
         return self.variation
+
+    def argument_problems(self, interface: Interface, sizes: set[str], path: KeyPath) -> Iterator[Problem]:
+        if self.called and not self.variation:
+            remedy = "write a variation, or remove called"
+            yield Problem(path=(*path, "called"), expected="a variation", found="none", remedy=remedy)
 
 
 class ReturnsShapes(Property, frozen=True, kw_only=True, tag="returns_shapes"):

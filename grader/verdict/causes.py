@@ -127,10 +127,11 @@ def _rank(status: Status, finding: Finding) -> tuple[bool | int, ...]:
 
 
 def _simplicity(status: Status, finding: Finding) -> tuple[bool, ...]:
-    """Sort key: crashes first, values before dropout, evaluation before training, plain calls before variants."""
+    """Sort key: crashes first, values before dropout, evaluation before training, plain calls and numbers first."""
     variant = finding.calling_variant
+    is_unusual = variant is not None or finding.has_extreme_numbers
     in_training = finding.in_training or (variant is not None and variant.mode is Mode.TRAINING)
-    return status is Status.FAILED, finding.kind in SHOWN_LAST, in_training, variant is not None
+    return status is Status.FAILED, finding.kind in SHOWN_LAST, in_training, is_unusual
 
 
 def _generality(finding: Finding) -> tuple[bool, bool]:

@@ -87,7 +87,7 @@ def try_attribute_equals(check: AttributeEquals, context: Context, case: Case) -
             FailureKind.ATTRIBUTE,
             item=f"the attribute {check.name}",
             expected=str(expected),
-            observed="that there is none",
+            observed="no such attribute",
             code=code,
         ) from None
     is_right_type = type(observed) is type(expected) or (check.any_number and isinstance(observed, int | float))
@@ -123,7 +123,7 @@ def try_has_layer(check: HasLayer, context: Context, case: Case) -> None:
             FailureKind.LAYER,
             item=f"the attribute {check.name}",
             expected=wanted,
-            observed="that there is none",
+            observed="no such attribute",
             code=code,
         ) from None
     if observed != "":

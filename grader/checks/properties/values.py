@@ -17,6 +17,7 @@ from grader.checks.compare import (
     compare,
     compare_gradient,
     compare_gradients,
+    extreme_numbers,
     numbers,
     require_finite,
     require_form,
@@ -100,7 +101,8 @@ def _compare_plainly(
     check: MatchesReference, context: Context, ours: ModuleProxy, theirs: ModuleProxy, case: Case
 ) -> None:
     interface = context.exercise.interface
-    called = "calls of this check's own" if check.variation else check.method or interface.called()
+    own_calls = check.called or "calls of this check's own"
+    called = own_calls if check.variation else check.method or interface.called()
     compared = Compared(
         action=f"with the same {interface.kind.shared}, {called}",
         axes=() if check.variation else axes_of_checked(context.exercise, check),
@@ -186,7 +188,8 @@ def try_keeps_dtype(check: KeepsDtype, context: Context, case: Case) -> None:
     compared = Compared(action=f"in {check.dtype}{times}", axes=axes_of_checked(context.exercise, check))
     expected = theirs.call(check.method, **inputs)
     parts = parts_of(context.exercise.interface, expected)
-    compare(ours.call(check.method, **inputs), expected, compared, tolerance, parts)
+    with extreme_numbers(are_used=check.loudness != 1 or not check.in_float64()):
+        compare(ours.call(check.method, **inputs), expected, compared, tolerance, parts)
     if check.in_float64() and check.loudness == 1 and context.exercise.interface.kind.has_calling_variants:
         ours, theirs = context.pair(check, case)
         converted = structs.replace(case, calling_variants=IN_FLOAT64, inputs_in_variants=(case.inputs, case.inputs))

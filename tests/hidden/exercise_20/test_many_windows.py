@@ -7,6 +7,7 @@ import torch
 from grader.checks.compare import (
     Failure,
     compare,
+    extreme_numbers,
     number,
     require_dtype,
     require_finite,
@@ -32,6 +33,7 @@ def test_windows_of_all_kinds_one_after_the_other(subject, reference, gaussian):
         compare(ours(**inputs), theirs(**inputs), item)
 
 
+@extreme_numbers()
 def test_places_further_on_in_short_floats(subject, reference, gaussian):
     theirs = reference.build(ARGUMENTS)
     x, past = (4.0 * gaussian(B, words, D).to(torch.bfloat16) for words in (3, 6))

@@ -18,5 +18,8 @@ def test_a_game_shown_backwards_is_another_game(subject, gaussian):
             require_shape(seen, [B, T, E], "output")
         change = float((forwards - backwards.flip(1)).abs().max())
         if not change > 100 * UNCHANGED.absolute:
-            text = f"a game of {T} moves played backwards, heads={heads}: expected other outputs, got them backwards"
+            text = (
+                f"{T} moves, and the same moves in reversed order, n_heads={heads}: "
+                "expected other outputs, got the same outputs in reversed order"
+            )
             raise Failure("no-order", text, code="(outs[-2] - outs[-1].flip(1)).abs().max() > 1e-4")

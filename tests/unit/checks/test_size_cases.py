@@ -21,8 +21,8 @@ def failing_where(condition: str) -> str:
     return in_forward(f"if {condition}: return (self.W_value(x) + x.sum()).detach() * torch.ones(1)", reference())
 
 
-def notes(judge_text: Judge, source: str) -> dict[str, str]:
-    verdict = judge_text("exercise_03", source)
+def notes(judge_text: Judge, source: str, exercise_id: str = "exercise_03") -> dict[str, str]:
+    verdict = judge_text(exercise_id, source)
     assert verdict.outcome is Result.NOT_FIXED
     return {
         outcome.check: comparison_words(outcome.finding.sizes)
@@ -60,6 +60,14 @@ def test_sizes_are_those_of_the_call_and_what_the_module_was_built_with_is_told(
         "values_with_one_key_head": "fails even at batch=1, words=1, dim=12, n_heads=1, "
         "built with n_kv_heads=1, window=1"
     }
+
+
+def test_the_own_inputs_of_a_check_are_named(judge_text: Judge) -> None:
+    text = judge_text.variant("exercise_16", frozenset({"nan-replaced-too-late"}))
+    seen = notes(judge_text, text, "exercise_16")
+    assert seen["values_beside_an_empty_page"].endswith("; real has a row that hides everything")
+    text = judge_text.variant("exercise_29", frozenset({"mean-of-each-piece"}))
+    assert notes(judge_text, text, "exercise_29")["keeps_dtype_of_a_part"].endswith("; counted=50")
 
 
 def test_calls_in_turn_tell_no_size_that_each_call_has_for_itself(judge_text: Judge) -> None:

@@ -19,17 +19,19 @@ def found(kind: FailureKind, **fields: Any) -> Finding:
     return Finding(kind=kind, item="output", expected="1", observed="2", **fields)
 
 
-def test_values_come_before_dropout_evaluation_before_training_and_plain_calls_before_variants() -> None:
+def test_values_come_before_dropout_evaluation_before_training_and_plain_calls_and_numbers_first() -> None:
     causes = group_causes(
         verdict_with(
             dropout=found(FailureKind.NO_DROPOUT),
             variant=found(FailureKind.CALLING_VARIANT, calling_variant=CallingVariant(scale=Scale.LARGE)),
+            short_floats=found(FailureKind.SHIFT, has_extreme_numbers=True),
             training=found(FailureKind.SUM, in_training=True),
             in_training_variant=found(FailureKind.SUM, calling_variant=CallingVariant(mode=Mode.TRAINING)),
             plain=found(FailureKind.LEAK),
         )
     )
-    assert [cause.checks[0] for cause in causes] == ["plain", "variant", "training", "in_training_variant", "dropout"]
+    in_order = ["plain", "variant", "short_floats", "training", "in_training_variant", "dropout"]
+    assert [cause.checks[0] for cause in causes] == in_order
 
 
 def test_of_one_cause_the_finding_at_the_smallest_sizes_is_shown() -> None:
