@@ -241,6 +241,7 @@ class Picture(Struct, frozen=True, kw_only=True):
     place: str = ""
     """The index of the matrix, if the tensor has several."""
     rows: str = "last axis but one"
+    """The name of the axis of the rows; empty if a vector is drawn."""
     columns: str = "last axis"
     first: tuple[int, int] = (0, 0)
     """The indexes of the first row and the first column."""

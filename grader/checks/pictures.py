@@ -85,7 +85,7 @@ def values(
     if keys is not None:
         return _weights({"expected": theirs, "yours": ours}, at, keys)
     if ours.dim() == 1:
-        ours, theirs, at = ours.reshape(1, -1), theirs.reshape(1, -1), [0, *at]
+        ours, theirs, at, axes = ours.reshape(1, -1), theirs.reshape(1, -1), [0, *at], ["", *(axes or ["elements"])]
     for index in at[:-2]:
         ours, theirs = ours[index], theirs[index]
     if ours.numel() == 1:

@@ -39,11 +39,11 @@ DARK_FROM = 0.85
 """The share of the scale above which a cell's number is white."""
 
 CAPTIONS = {
-    PictureKind.VALUES: "Rows: {rows}; columns: {columns}{place}. From {least} (orange) to {most} (blue), on one "
+    PictureKind.VALUES: "{axes}{place}. From {least} (orange) to {most} (blue), on one "
     "scale. The value that is furthest off is framed.",
-    PictureKind.WEIGHTS: "Weights. Rows: {rows}; columns: {columns}{place}. The stronger the colour, the nearer to "
+    PictureKind.WEIGHTS: "Weights. {axes}{place}. The stronger the colour, the nearer to "
     "{most}. The weight that is furthest off is framed.",
-    PictureKind.MOVEMENT: "Rows: {rows}; columns: {columns}. How far each row moved when that column changed, from 0 "
+    PictureKind.MOVEMENT: "{axes}. How far each row moved when that column changed, from 0 "
     "to {most}. Movements that should not happen are framed.",
     PictureKind.GRADIENTS: "The largest element of each parameter's gradient, up to {most}: the upper bar is expected, "
     "the lower is yours.",
@@ -98,7 +98,8 @@ def _scale_end(picture: Picture) -> float:
 def _caption(picture: Picture, most: float) -> str:
     place = f", of the matrix at {picture.place}" if picture.place else ""
     scale = {"most": f"{most:.3g}", "least": f"{-most:.3g}"}
-    caption = CAPTIONS[picture.kind].format(rows=picture.rows, columns=picture.columns, place=place, **scale)
+    axes = "; ".join(_axes(picture))
+    caption = CAPTIONS[picture.kind].format(axes=axes[:1].upper() + axes[1:], place=place, **scale)
     cells = (value for each in picture.maps for row in each.cells for value in row)
     more = "" if all(map(math.isfinite, cells)) else " Grey cells are not numbers."
     return caption + more
@@ -248,9 +249,15 @@ def _text_bars(names: Sequence[str], maps: Sequence[Map], most: float) -> Iterat
 
 def _legend(picture: Picture, most: float) -> str:
     if picture.kind is PictureKind.MOVEMENT:
-        return f"rows: {picture.rows} · columns: {picture.columns} · {MARKED} should not move"
+        return " · ".join([*_axes(picture), f"{MARKED} should not move"])
     scale = f"{2 * SHADES[-1]} {most:.3g}" + (f", -{SHADES[-1]} -{most:.3g}" if _has_negative(picture) else "")
-    return f"rows: {picture.rows} · columns: {picture.columns} · {scale} · {MARKED} furthest off"
+    return " · ".join([*_axes(picture), scale, f"{MARKED} furthest off"])
+
+
+def _axes(picture: Picture) -> list[str]:
+    """Return the names of the axes, as in "rows: tokens"."""
+    named = (("rows", picture.rows), ("columns", picture.columns))
+    return [f"{name}: {axis}" for name, axis in named if axis]
 
 
 def _has_negative(picture: Picture) -> bool:

@@ -9,6 +9,7 @@ from grader.checks import pictures
 from grader.checks.compare import FLOAT32, Compared, Failure, compare, compare_gradients, require_close
 from grader.checks.outcome import Picture, PictureKind
 from grader.report.findings import sentence
+from grader.report.picture import draw, shaded
 from tests.support.judging import Judge
 
 H, Q, K = 3, 4, 5
@@ -52,6 +53,15 @@ def test_a_single_cell_says_no_more_than_the_finding_and_is_not_drawn(shape: tup
         compare(torch.zeros(shape), torch.ones(shape), "output")
     assert caught.value.finding.picture is None
     assert drawn(torch.zeros(2), torch.ones(2)).maps[0].cells == [[1.0, 1.0]]
+
+
+@pytest.mark.parametrize(("axes", "columns"), [((), "elements"), (("N",), "N")])
+def test_a_vector_is_drawn_as_one_row_and_only_its_columns_are_named(axes: tuple[str, ...], columns: str) -> None:
+    picture = pictures.values(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 3.0]), [1], axes)
+    assert picture
+    assert (picture.rows, picture.columns) == ("", columns)
+    assert shaded(picture, 80)[-1].plain == f"columns: {columns} · ██ 3, -█ -3 · [] furthest off"
+    assert f">Columns: {columns}. From" in draw(picture)
 
 
 @pytest.mark.parametrize("keys", [-1, 1])
