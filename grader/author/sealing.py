@@ -22,8 +22,8 @@ from grader.verdict.near_misses import near_miss_texts
 from grader.verdict.signatures import KEY_SEED, extend_time_limit, find_key, require_all_passed
 
 MOST_SEEDS = 3
-MOST_BYTES = 2_500_000
-"""Seeds are recorded while all answers fit into this many bytes. The first seed may take four times as many."""
+MOST_BYTES = 1_300_000
+"""Seeds are recorded while all answers fit into this many bytes. The first seed may take five times as many."""
 
 
 class SealedExercise(Struct, frozen=True, kw_only=True):
@@ -65,7 +65,7 @@ def seal(
             )
         if not exercise.random_sizes:
             raise BrokenExerciseError(
-                f"{exercise.id}: its answers take more than {4 * most_bytes:,} bytes; make its sizes smaller"
+                f"{exercise.id}: its answers take more than {5 * most_bytes:,} bytes; make its sizes smaller"
             )
         largest = max(exercise.random_sizes, key=_numbers_in)
         fewer = [size_case for size_case in exercise.sizes if size_case is not largest]
@@ -86,7 +86,7 @@ def _record(course: Course, runner: Runner, most_bytes: int) -> tuple[bytes, boo
         for seed in range(KEY_SEED, KEY_SEED + MOST_SEEDS):
             fails_here = _record_seed(course, runner, recorder, seed)
             longer = recorder.content()
-            if len(longer) > (most_bytes if content else 4 * most_bytes):
+            if len(longer) > (most_bytes if content else 5 * most_bytes):
                 break
             content, fails_starter = longer, fails_starter and fails_here
     return content, fails_starter
@@ -113,7 +113,7 @@ def _record_seed(course: Course, runner: Runner, recorder: Recorder, seed: int) 
     for name, near_miss in near_miss_texts(exercise, text):
         examination = runner.examine(submission_from_text(near_miss), seed, only=checks)
         failures[_by_numbers(exercise, name)] = _failures(examination)
-    recorder.add(seed, answers, failures)
+    recorder.add(seed, answers, failures, compared={check.id for check in exercise.checks if check.only_compares})
     return fails_starter  # the last subset contains every defect
 
 

@@ -4,31 +4,42 @@ Inputs are drawn from the seed again. An answer is looked up by its question: a 
 shapes, and the sum of each tensor in it. (Tensors are not digested, because another processor may round a random number
 differently.)
 
-For each seed the file contains one flat tensor per dtype, in which equal tensors are stored once. Its metadata contains
-an index as JSON, in which `{"tensor": [dtype, shape, start]}` is a slice of the flat tensor of that dtype.
+For each seed the file contains one flat tensor per dtype, in which equal tensors are stored once, and an index as JSON,
+in which `{"tensor": [dtype, shape, start]}` is a slice of the flat tensor of that dtype. Both are compressed. Answers
+that are only compared are first rounded by a small share of what the comparison tolerates, because the last digits of
+random numbers cannot be compressed.
 """
 
 import hashlib
-from collections.abc import Callable, Iterator
+import zlib
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import torch
-from msgspec import Struct
+from msgspec import Struct, structs
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 
+from grader.checks.compare import FLOAT32, FLOAT32_GRADIENT, FLOAT64, FLOAT64_GRADIENT, Tolerance
 from grader.checks.outcome import Examination, Finding, Outcome, Status, parse_kind
 from grader.checks.proxies import Pass
 from grader.errors import KitError
-from grader.sandbox.values import DTYPE_NAMES, from_tensor
+from grader.sandbox.values import DTYPE_NAMES, TORCH_DTYPES, from_tensor, map_tensors
 
 CLOSE = 1e-3
 """Relative tolerance between the sums of inputs drawn on two machines."""
 
 DIGEST_LENGTH = 10
+
+FINENESS = 16
+"""An answer that is only compared is rounded by at most this part of what the comparison tolerates."""
+
+TOLERANCES = {torch.float32: FLOAT32, torch.float64: FLOAT64}
+GRADIENT_TOLERANCES = {torch.float32: FLOAT32_GRADIENT, torch.float64: FLOAT64_GRADIENT}
+INDEX = "index"
 
 Asked = tuple[Any, ...]
 
@@ -64,24 +75,28 @@ class Recorder:
 
     def __init__(self) -> None:
         self._tensors: dict[str, torch.Tensor] = {}
-        self._indexes: dict[str, str] = {}
 
     def add(
         self,
         seed: int,
         answers: dict[str, dict[str, list[tuple[Asked, Any]]]],
         failures: dict[str, dict[str, tuple[str, Any]]],
+        compared: Collection[str] = (),
     ) -> None:
         """Add a seed.
 
         `answers` are the questions with their answers, by check and size case. `failures` are the kinds of failure with
-        the deviations, by variant and check.
+        the deviations, by variant and check. `compared` are the checks that only compare the values of their calls, so
+        that these can be rounded.
         """
         pool = _TensorPool()
         index = Index(
             answers={
                 check: {
-                    name: [_recorded_answer(asked, answer, pool) for asked, answer in asked_and_answered]
+                    name: [
+                        _recorded_answer(asked, _rounded_answer(asked, answer) if check in compared else answer, pool)
+                        for asked, answer in asked_and_answered
+                    ]
                     for name, asked_and_answered in size_cases.items()
                 }
                 for check, size_cases in answers.items()
@@ -94,12 +109,13 @@ class Recorder:
                 for variant, failed in failures.items()
             },
         )
-        self._tensors |= {f"{seed}/{dtype}": tensor for dtype, tensor in pool.flat_tensors().items()}
-        self._indexes[str(seed)] = msgspec.json.encode(index).decode()
+        self._tensors |= {f"{seed}/{dtype}": pack(tensor) for dtype, tensor in pool.flat_tensors().items()}
+        index_bytes = torch.frombuffer(bytearray(msgspec.json.encode(index)), dtype=torch.uint8)
+        self._tensors[f"{seed}/{INDEX}"] = pack(index_bytes)
 
     def content(self) -> bytes:
         """Return the bytes of the safetensors file."""
-        return save(self._tensors, self._indexes)
+        return save(self._tensors)
 
 
 class _TensorPool:
@@ -140,8 +156,9 @@ class Recording:
         self._flat_tensors: dict[str, torch.Tensor] = {}
         with self._damage_reported():
             self._file = safe_open(path, framework="pt")
-            self._indexes = self._file.metadata()
-            self.seeds = [int(seed) for seed in self._indexes]
+            self.seeds = sorted({int(name.partition("/")[0]) for name in self._file.keys()})  # noqa: SIM118 - no dict
+            if not self.seeds:
+                raise ValueError("it has no answers")
 
     def seed_for(self, seed: int) -> int:
         """Return the seed if it was recorded, else one of the recorded seeds."""
@@ -166,7 +183,8 @@ class Recording:
             return Index(answers={}, failures={})
         if seed not in self._opened:
             with self._damage_reported():
-                self._opened[seed] = msgspec.json.decode(self._indexes[str(seed)], type=Index)
+                content = unpack(self._file.get_tensor(f"{seed}/{INDEX}"), torch.uint8)
+                self._opened[seed] = msgspec.json.decode(content.numpy().tobytes(), type=Index)
         return self._opened[seed]
 
     def _value(self, seed: int, plain: Any) -> Any:
@@ -175,7 +193,8 @@ class Recording:
 
     def _tensor(self, name: str, shape: list[int], start: int) -> torch.Tensor:
         if name not in self._flat_tensors:
-            self._flat_tensors[name] = self._file.get_tensor(name)
+            dtype = TORCH_DTYPES[name.partition("/")[2]]
+            self._flat_tensors[name] = unpack(self._file.get_tensor(name), dtype)
         return self._flat_tensors[name].narrow(0, start, torch.Size(shape).numel()).reshape(shape).clone()
 
     @contextmanager
@@ -187,7 +206,7 @@ class Recording:
             raise KitError(message) from None
 
 
-DAMAGE = (AttributeError, KeyError, IndexError, TypeError, ValueError, RuntimeError, OverflowError)
+DAMAGE = (zlib.error, AttributeError, KeyError, IndexError, TypeError, ValueError, RuntimeError, OverflowError)
 """Exceptions from reading an index that does not fit its tensors."""
 
 
@@ -214,6 +233,60 @@ class Script:
 def _recorded_answer(asked: Asked, answer: Any, pool: _TensorPool) -> RecordedAnswer:
     question, sums = _question_of(asked)
     return RecordedAnswer(question=question, sums=sums, answer=_to_plain(answer, pool))
+
+
+def _rounded_answer(asked: Asked, answer: Any) -> Any:
+    """Return the answer to a call with rounded values and gradients; other answers, such as weights, as they are."""
+    match answer:
+        case Pass():  # the cotangents are also handed to the submission
+            return structs.replace(
+                answer,
+                value=_rounded(answer.value, TOLERANCES),
+                parameters=_rounded(answer.parameters, GRADIENT_TOLERANCES),
+                inputs=_rounded(answer.inputs, GRADIENT_TOLERANCES),
+            )
+        case _ if asked[2:3] == ("call",):
+            return _rounded(answer, TOLERANCES)
+        case list() if asked[2:3] == ("run_probe",):  # of calls in calling variants
+            return [_rounded_variant(each) for each in answer]
+    return answer
+
+
+def _rounded_variant(answer: Any) -> Any:
+    match answer:
+        case (value, dict() as gradients):
+            return _rounded(value, TOLERANCES), _rounded(gradients, GRADIENT_TOLERANCES)
+    return _rounded(answer, TOLERANCES)
+
+
+def _rounded(value: Any, tolerances: dict[torch.dtype, Tolerance]) -> Any:
+    """Return the value with its floating-point numbers rounded towards zero, so that none crosses a threshold."""
+
+    def rounded(tensor: torch.Tensor) -> torch.Tensor:
+        tolerance = tolerances.get(tensor.dtype)
+        if tolerance is None:
+            return tensor
+        exact = tensor.detach().double()
+        allowed = (tolerance.absolute + tolerance.relative * exact.abs()) / FINENESS
+        step = torch.exp2(allowed.log2().floor())
+        return torch.where(exact.isfinite(), (exact / step).trunc() * step, exact).to(tensor.dtype)
+
+    return map_tensors(value, rounded)
+
+
+def pack(tensor: torch.Tensor) -> torch.Tensor:
+    """Return a tensor as compressed bytes: first the first bytes of all elements, then the second ones, and so on."""
+    planes = tensor.view(torch.uint8).reshape(tensor.numel(), tensor.element_size()).T.contiguous()
+    return torch.frombuffer(bytearray(zlib.compress(planes.numpy().tobytes())), dtype=torch.uint8)
+
+
+def unpack(packed: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+    """Reverse `pack`."""
+    content = bytearray(zlib.decompress(packed.numpy().tobytes()))
+    if not content:
+        return torch.empty(0, dtype=dtype)
+    planes = torch.frombuffer(content, dtype=torch.uint8)
+    return planes.reshape(dtype.itemsize, -1).T.contiguous().flatten().view(dtype)
 
 
 def _question_of(asked: Asked) -> tuple[str, list[float]]:

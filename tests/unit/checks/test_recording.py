@@ -1,5 +1,6 @@
 """Recorded answers replace the reference: each question that was recorded gets its answer, and no other gets one."""
 
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,8 +10,9 @@ from safetensors.torch import load_file, save, save_file
 
 from grader.author.copying import CopyingReference
 from grader.checks.case import seed_draws
-from grader.checks.compare import compare
+from grader.checks.compare import FLOAT32, FLOAT32_GRADIENT, FLOAT64, compare
 from grader.checks.outcome import Status
+from grader.checks.proxies import Pass
 from grader.checks.recording import NotRecordedError, Recorder, Recording
 from grader.checks.reference import AbsentReference
 from grader.checks.reference_cache import ReferenceCache
@@ -154,21 +156,68 @@ def test_the_failures_of_a_variant_are_read_with_what_they_observed(answers):
 
 
 def test_equal_tensors_are_stored_once(answers):
-    assert load_file(answers).keys() == {"7/float32", "7/float64"}
-    twice = Recorder()
-    asked = ("call", torch.ones(2))
-    twice.add(SEED, {"check": {"": [(asked, torch.ones(5)), (asked, torch.ones(5))]}}, {})
+    assert load_file(answers).keys() == {"7/float32", "7/float64", "7/index"}
+    asked, random, others = ("call", torch.ones(2)), torch.randn(1000), torch.randn(1000)
+    recorder = Recorder()
+    recorder.add(SEED, {"check": {"": [(asked, random), (asked, random.clone())]}}, {})
+    recorder.add(SEED + 1, {"check": {"": [(asked, random), (asked, others)]}}, {})
     path = answers.with_name("twice.safetensors")
-    path.write_bytes(twice.content())
-    assert load_file(path)["7/float32"].shape == (5,)
+    path.write_bytes(recorder.content())
+    stored = load_file(path)
+    assert 1.5 * stored["7/float32"].numel() < stored["8/float32"].numel()
 
 
-@pytest.mark.parametrize("content", [b"", b"12345678{", b"\x02\0\0\0\0\0\0\0{}", save({}, {"7": "{}"})[:-1]])
+def recorded_answer(path: Path, asked: tuple[object, ...], answer: object, compared: tuple[str, ...]) -> object:
+    """Return the answer as it is read from a recording, in a check named `values`."""
+    recorder = Recorder()
+    recorder.add(SEED, {"values": {"": [(asked, answer)]}}, {}, compared)
+    path.write_bytes(recorder.content())
+    return Recording(path).script(SEED, "values", "").answer(asked)
+
+
+CALLED = (0, False, "call", (), {})
+IN_VARIANTS = (0, False, "run_probe", (), {})
+NUMBERS = torch.tensor([0.0, -0.1, 1 / 3, 12.34567, 1e-7, -8.7654e8, 3.4e38, torch.inf, -torch.inf, torch.nan])
+
+
+@pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float32, FLOAT32), (torch.float64, FLOAT64)])
+def test_compared_values_are_rounded_towards_zero_by_a_small_part_of_their_tolerance(tmp_path, dtype, tolerance):
+    exact = torch.cat([torch.randn(500), torch.randn(500) * 1e-3, NUMBERS]).to(dtype)
+    read = recorded_answer(tmp_path / "answers", CALLED, [exact, exact.float()], ("values",))
+    assert read[0].dtype == dtype
+    assert not torch.equal(read[0][:1000], exact[:1000])
+    assert torch.allclose(read[0], exact, tolerance.relative / 8, tolerance.absolute / 8, equal_nan=True)
+    is_finite = exact.isfinite()
+    assert (read[0][is_finite].abs() <= exact[is_finite].abs()).all()
+    assert torch.equal(read[0].isfinite(), is_finite)
+
+
+def test_gradients_are_rounded_by_their_own_tolerance_and_cotangents_and_other_answers_not_at_all(tmp_path):
+    path, exact = tmp_path / "answers", torch.randn(1000)
+    passed = Pass(value=exact, cotangents=[exact], parameters={"weight": exact}, inputs={"x": exact})
+    read = recorded_answer(path, (0, False, "differentiate", (), {}), passed, ("values",))
+    (variant,) = recorded_answer(path, IN_VARIANTS, [(exact, {"weight": exact})], ("values",))
+    assert torch.equal(read.cotangents[0], exact)
+    for gradient in (read.parameters["weight"], read.inputs["x"], variant[1]["weight"]):
+        assert torch.allclose(gradient, exact, FLOAT32_GRADIENT.relative / 8, FLOAT32_GRADIENT.absolute / 8)
+        assert not torch.allclose(gradient, exact, FLOAT32.relative / 8, FLOAT32.absolute / 8)
+    for value in (read.value, variant[0]):
+        assert torch.allclose(value, exact, FLOAT32.relative / 8, FLOAT32.absolute / 8)
+    weights = {"weight": exact, "count": torch.arange(3), "none": torch.zeros(0, 2)}
+    require_same(recorded_answer(path, (0, False, "weights", (), {}), weights, ("values",)), weights)
+    assert torch.equal(recorded_answer(path, CALLED, exact, ()), exact)
+
+
+@pytest.mark.parametrize("content", [b"", b"12345678{", b"\x02\0\0\0\0\0\0\0{}", save({"7/index": torch.ones(1)})[:-1]])
 def test_a_file_that_holds_no_answers_is_reported(tmp_path, content):
     path = tmp_path / "answers.safetensors"
     path.write_bytes(content)
     with pytest.raises(KitError, match="is missing or damaged"):
         Recording(path)
+
+
+def compressed(content: torch.Tensor) -> torch.Tensor:
+    return torch.tensor([*zlib.compress(bytes(content.tolist()))], dtype=torch.uint8)
 
 
 @pytest.mark.parametrize(
@@ -188,6 +237,7 @@ def test_a_file_that_holds_no_answers_is_reported(tmp_path, content):
 def test_an_answer_that_does_not_fit_its_tensors_is_reported(tmp_path, answer):
     path = tmp_path / "answers.safetensors"
     index = '{"answers":{},"failures":{"1":{"values":["values",' + answer + "]}}}"
-    save_file({"7/float32": torch.ones(6)}, path, {"7": index})
+    flat = {"7/float32": torch.ones(6).view(torch.uint8), "7/index": torch.tensor([*index.encode()], dtype=torch.uint8)}
+    save_file({name: compressed(each) for name, each in flat.items()}, path)
     with pytest.raises(KitError, match="is missing or damaged"):
         Recording(path).failures(SEED, "1")
