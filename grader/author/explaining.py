@@ -1,10 +1,12 @@
 """Lock the explanations of a sealed exercise. The keys come from answers that the edition does not contain."""
 
 import msgspec
+import torch
 
 from grader.author.copying import copying_reference
 from grader.checks.runner import Runner
 from grader.processes.workers import WorkerSource
+from grader.sandbox.values import map_tensors
 from grader.spec.exercise import Exercise
 from grader.spec.fragments import put_back
 from grader.spec.paths import Course
@@ -65,13 +67,17 @@ def lock_explanations(course: Course, runner: Runner, source: WorkerSource) -> L
 
 
 def _ask_reference(course: Course, runner: Runner, text: str) -> Weights:
-    """Return the reference's initial weights in the checks that compare values."""
+    """Return the reference's initial weights in the checks that compare values, rounded so that they take less room."""
     runner.reference = copying_reference(course, runner.exercise)
     runner.reference.needs_all_size_cases = True
     checks = [check.id for check in runner.exercise.checks if check.compares_values()]
     runner.examine(submission_from_text(text), LOCK_SEED, only=checks)
     return {
-        check: [weights for size_case in size_cases.values() for weights in initial_weights(size_case)]
+        check: [
+            map_tensors(weights, torch.Tensor.bfloat16)
+            for size_case in size_cases.values()
+            for weights in initial_weights(size_case)
+        ]
         for check, size_cases in runner.reference.asked_and_answered().items()
     }
 
