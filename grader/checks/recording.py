@@ -23,7 +23,15 @@ from msgspec import Struct, structs
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 
-from grader.checks.compare import FLOAT32, FLOAT32_GRADIENT, FLOAT64, FLOAT64_GRADIENT, Tolerance
+from grader.checks.compare import (
+    FLOAT32,
+    FLOAT32_GRADIENT,
+    FLOAT64,
+    FLOAT64_GRADIENT,
+    LARGE_INPUTS,
+    LARGE_INPUTS_FLOAT64,
+    Tolerance,
+)
 from grader.checks.outcome import Examination, Finding, Outcome, Status, parse_kind
 from grader.checks.proxies import Pass
 from grader.errors import KitError
@@ -37,8 +45,11 @@ DIGEST_LENGTH = 10
 FINENESS = 16
 """An answer that is only compared is rounded by at most this part of what the comparison tolerates."""
 
+LARGE_TOLERANCES = {torch.float32: LARGE_INPUTS, torch.float64: LARGE_INPUTS_FLOAT64}
 TOLERANCES = {torch.float32: FLOAT32, torch.float64: FLOAT64}
 GRADIENT_TOLERANCES = {torch.float32: FLOAT32_GRADIENT, torch.float64: FLOAT64_GRADIENT}
+"""By dtype, the least tolerances with which checks that only compare do so. Each is less than others in some place."""
+
 INDEX = "index"
 
 Asked = tuple[Any, ...]
@@ -237,39 +248,35 @@ def _recorded_answer(asked: Asked, answer: Any, pool: _TensorPool) -> RecordedAn
 
 def _rounded_answer(asked: Asked, answer: Any) -> Any:
     """Return the answer to a call with rounded values and gradients; other answers, such as weights, as they are."""
-    match answer:
-        case Pass():  # the cotangents are also handed to the submission
-            return structs.replace(
-                answer,
-                value=_rounded(answer.value, TOLERANCES),
-                parameters=_rounded(answer.parameters, GRADIENT_TOLERANCES),
-                inputs=_rounded(answer.inputs, GRADIENT_TOLERANCES),
-            )
-        case _ if asked[2:3] == ("call",):
+    if isinstance(answer, Pass):  # the cotangents are also handed to the submission
+        return structs.replace(
+            answer,
+            value=_rounded(answer.value, TOLERANCES),
+            parameters=_rounded(answer.parameters, GRADIENT_TOLERANCES),
+            inputs=_rounded(answer.inputs, GRADIENT_TOLERANCES),
+        )
+    match asked:
+        case (_, _, "run_probe", _, {"differentiated": True}):  # of calls in calling variants
+            return [
+                (_rounded(value, TOLERANCES), _rounded(gradients, GRADIENT_TOLERANCES)) for value, gradients in answer
+            ]
+        case (_, _, "call" | "run_probe", *_):
             return _rounded(answer, TOLERANCES)
-        case list() if asked[2:3] == ("run_probe",):  # of calls in calling variants
-            return [_rounded_variant(each) for each in answer]
     return answer
 
 
-def _rounded_variant(answer: Any) -> Any:
-    match answer:
-        case (value, dict() as gradients):
-            return _rounded(value, TOLERANCES), _rounded(gradients, GRADIENT_TOLERANCES)
-    return _rounded(answer, TOLERANCES)
-
-
 def _rounded(value: Any, tolerances: dict[torch.dtype, Tolerance]) -> Any:
-    """Return the value with its floating-point numbers rounded towards zero, so that none crosses a threshold."""
+    """Return the value with its floating-point numbers rounded towards zero, so that none becomes infinite."""
 
     def rounded(tensor: torch.Tensor) -> torch.Tensor:
-        tolerance = tolerances.get(tensor.dtype)
-        if tolerance is None:
+        if tensor.dtype not in tolerances:
             return tensor
         exact = tensor.detach().double()
-        allowed = (tolerance.absolute + tolerance.relative * exact.abs()) / FINENESS
+        tolerance, for_large = tolerances[tensor.dtype], LARGE_TOLERANCES[tensor.dtype].for_values(tensor)
+        allowed = (tolerance.absolute + tolerance.relative * exact.abs()).clamp(max=for_large.absolute) / FINENESS
         step = torch.exp2(allowed.log2().floor())
-        return torch.where(exact.isfinite(), (exact / step).trunc() * step, exact).to(tensor.dtype)
+        result = (exact / step).trunc() * step
+        return torch.where(result.isfinite(), result, exact).to(tensor.dtype)
 
     return map_tensors(value, rounded)
 

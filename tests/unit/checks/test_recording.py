@@ -10,7 +10,7 @@ from safetensors.torch import load_file, save, save_file
 
 from grader.author.copying import CopyingReference
 from grader.checks.case import seed_draws
-from grader.checks.compare import FLOAT32, FLOAT32_GRADIENT, FLOAT64, compare
+from grader.checks.compare import FLOAT32, FLOAT32_GRADIENT, FLOAT64, LARGE_INPUTS, LARGE_INPUTS_FLOAT64, compare
 from grader.checks.outcome import Status
 from grader.checks.proxies import Pass
 from grader.checks.recording import NotRecordedError, Recorder, Recording
@@ -176,7 +176,7 @@ def recorded_answer(path: Path, asked: tuple[object, ...], answer: object, compa
 
 
 CALLED = (0, False, "call", (), {})
-IN_VARIANTS = (0, False, "run_probe", (), {})
+CALLED_IN_VARIANTS = (0, False, "run_probe", (), {"differentiated": True})
 NUMBERS = torch.tensor([0.0, -0.1, 1 / 3, 12.34567, 1e-7, -8.7654e8, 3.4e38, torch.inf, -torch.inf, torch.nan])
 
 
@@ -192,11 +192,25 @@ def test_compared_values_are_rounded_towards_zero_by_a_small_part_of_their_toler
     assert torch.equal(read[0].isfinite(), is_finite)
 
 
+@pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float32, LARGE_INPUTS), (torch.float64, LARGE_INPUTS_FLOAT64)])
+def test_small_values_are_rounded_by_a_small_part_of_the_tolerance_after_large_inputs(tmp_path, dtype, tolerance):
+    exact = torch.stack([torch.randn(500) * 1e-6, torch.zeros(500)]).to(dtype)
+    read = recorded_answer(tmp_path / "answers", CALLED, exact, ("values",))
+    assert torch.allclose(read, exact, 0.0, tolerance.for_values(exact).absolute / 8)
+
+
+def test_a_dictionary_without_gradients_is_rounded_like_values(tmp_path):
+    exact = torch.randn(1000)
+    asked = (*CALLED_IN_VARIANTS[:-1], {"differentiated": False})
+    ((_, read),) = recorded_answer(tmp_path / "answers", asked, [(exact, {"keys": exact})], ("values",))
+    assert torch.allclose(read["keys"], exact, FLOAT32.relative / 8, FLOAT32.absolute / 8)
+
+
 def test_gradients_are_rounded_by_their_own_tolerance_and_cotangents_and_other_answers_not_at_all(tmp_path):
     path, exact = tmp_path / "answers", torch.randn(1000)
     passed = Pass(value=exact, cotangents=[exact], parameters={"weight": exact}, inputs={"x": exact})
     read = recorded_answer(path, (0, False, "differentiate", (), {}), passed, ("values",))
-    (variant,) = recorded_answer(path, IN_VARIANTS, [(exact, {"weight": exact})], ("values",))
+    (variant,) = recorded_answer(path, CALLED_IN_VARIANTS, [(exact, {"weight": exact})], ("values",))
     assert torch.equal(read.cotangents[0], exact)
     for gradient in (read.parameters["weight"], read.inputs["x"], variant[1]["weight"]):
         assert torch.allclose(gradient, exact, FLOAT32_GRADIENT.relative / 8, FLOAT32_GRADIENT.absolute / 8)
