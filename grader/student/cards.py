@@ -8,9 +8,9 @@ import re
 from collections.abc import Callable, Sequence
 from enum import IntEnum
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
-from grader.checks.outcome import FailureKind, Outcome, Picture, Status
+from grader.checks.outcome import FailureKind, Finding, Outcome, Picture, Status
 from grader.report.findings import sentence
 from grader.sandbox.text import as_arguments
 from grader.spec.exercise import Defect, Exercise
@@ -29,7 +29,7 @@ from grader.spec.properties import (
     RowsSumToOne,
     SamplesDoNotMix,
 )
-from grader.verdict.causes import GENERAL_KINDS, SHOWN_LAST, group_causes, hiding_crash
+from grader.verdict.causes import SHOWN_LAST
 from grader.verdict.verdict import Verdict
 
 MOST_PREDICTIONS = 3
@@ -39,6 +39,22 @@ MOST_SHARED_WORDS = 0.5
 """The largest share of words that a wrong sentence may have in common with the right one."""
 LEAST_WORD = 4
 """The fewest letters of a word that counts as shared."""
+
+FAILED_CALLS = {
+    FailureKind.CRASH,
+    FailureKind.DIED,
+    FailureKind.TIMEOUT,
+    FailureKind.PARAMETERS,
+    FailureKind.FORM,
+    FailureKind.TYPE,
+    FailureKind.SHAPE,
+    FailureKind.DTYPE,
+    FailureKind.NONFINITE,
+    FailureKind.VALUES,
+    FailureKind.GRADIENT,
+    FailureKind.NO_GRADIENT,
+}
+"""The kinds of failure of a call that fails, or gives other values or gradients than right code."""
 
 
 class Card(IntEnum):
@@ -73,140 +89,163 @@ class Prediction(Struct, frozen=True, kw_only=True):
 def predictions(exercise: Exercise, verdict: Verdict) -> list[Prediction]:
     """Return a question on the sizes at which values go wrong, then questions on other properties, failed ones first.
 
-    A property whose checks do not run in this edition gives no question.
+    A question is asked only if the outcome of its check answers it. A crash, say, tells nothing about dtypes. A
+    property whose checks do not run in this edition gives no question either.
     """
     outcomes = {each.check: each for each in verdict.checks if each.status is not Status.NOT_RUN}
-    chosen: dict[type[Property], Prediction] = {}
     checks = [check for check in exercise.checks if check.id in outcomes]
+    first = (_where_values_go_wrong(exercise, check, outcomes[check.id].finding) for check in _value_checks(checks))
+    chosen: dict[type[Property], Prediction] = {}
     for check in sorted(checks, key=lambda each: (_urgency(outcomes[each.id]), _rank(each))):
-        question = _question(exercise, check)
-        if question is not None and type(check) not in chosen:
-            outcome = outcomes[check.id]
-            picture = outcome.finding.picture if outcome.finding else None
-            chosen[type(check)] = Prediction(
-                question=question, happens=_what_happens(verdict, outcome), picture=picture
-            )
-    first = [
-        _where_values_go_wrong(exercise, verdict, check, outcomes[check.id]) for check in _value_checks(checks)[:1]
-    ]
-    return [*first, *chosen.values()][:MOST_PREDICTIONS]
+        if type(check) not in chosen:
+            prediction = _what_should_happen(exercise, check, outcomes[check.id].finding)
+            chosen |= {type(check): prediction} if prediction is not None else {}
+    return [*[each for each in first if each is not None][:1], *chosen.values()][:MOST_PREDICTIONS]
 
 
 def _value_checks(checks: Sequence[Property]) -> list[MatchesReference]:
-    """Return the checks of values: those at the exercise's own sizes first, and of these the plain ones."""
+    """Return the checks of values: those at the exercise's own sizes first, and of these the plain ones.
+
+    A check with a variation builds another class than the file's own.
+    """
     return sorted(
-        (each for each in checks if isinstance(each, MatchesReference)),
+        (each for each in checks if isinstance(each, MatchesReference) and not each.variation),
         key=lambda each: (bool(each.sizes), not each.is_plain() or each.training),
     )
 
 
 def _urgency(outcome: Outcome) -> int:
-    """Return the sort key: properties that fail for their own reason, passed ones, those that wrong values fail."""
-    finding = outcome.finding
-    if finding is None:
-        return 2
-    return 3 if finding.kind in GENERAL_KINDS else int(finding.kind in SHOWN_LAST)
+    """Return the sort key: failed properties, those to look into once the values are right, passed ones."""
+    return 2 if outcome.finding is None else int(outcome.finding.kind in SHOWN_LAST)
 
 
 def _rank(check: Property) -> int:
     """Return the position of a property among those that have a question."""
-    return [*QUESTIONS].index(type(check)) if type(check) in QUESTIONS else len(QUESTIONS)
+    return [*TOPICS].index(type(check)) if type(check) in TOPICS else len(TOPICS)
 
 
-def _what_happens(verdict: Verdict, outcome: Outcome) -> str:
-    """Return what the file does; a crash that hides the other findings stands for all of them."""
-    crash = hiding_crash(group_causes(verdict))
-    if outcome.finding is None:
-        return "it does so, in every call that was tried"
-    return sentence(crash.finding if crash is not None else outcome.finding)
+def _where_values_go_wrong(exercise: Exercise, check: MatchesReference, finding: Finding | None) -> Prediction | None:
+    """Return the question at which sizes a check first fails; None if its outcome does not answer it.
 
-
-def _where_values_go_wrong(
-    exercise: Exercise, verdict: Verdict, check: MatchesReference, outcome: Outcome
-) -> Prediction:
+    Larger sizes do not run after a failure, so a failure in a calling variant leaves open what plain calls do there.
+    """
     cases = check.sizes or exercise.fixed_sizes
+    found = finding if finding is not None and finding.size_case in cases else None
+    if found is not None and (found.calling_variant is not None or found.kind not in FAILED_CALLS):
+        return None
     varying = [name for name in cases[0] if len({case[name] for case in cases}) > 1]
-    options = [f"at {as_arguments({name: case[name] for name in varying})}" for case in cases]
-    finding = outcome.finding
-    is_plain = finding is not None and finding.calling_variant is None
-    is_crash = finding is not None and finding.kind in (FailureKind.CRASH, FailureKind.SHAPE)
-    right = cases.index(finding.size_case) if finding and is_plain and finding.size_case in cases else len(cases)
-    happens = _what_happens(verdict, outcome) if finding else "no value is wrong in a call of this check"
     return Prediction(
         question=Question(
-            text="Your file runs at these sizes, one after the other, with random numbers. "
-            "Where does it first fail, or return other values than right code?",
-            options=[*options, "at none of them"],
-            right=right,
+            text=_settings(exercise, check)
+            + "Your file runs at these sizes, one after the other, with random numbers. "
+            "Where does it first fail, or give other values or gradients than right code?",
+            options=[
+                *(f"at {as_arguments({name: case[name] for name in varying})}" for case in cases),
+                "at none of them",
+            ],
+            right=cases.index(found.size_case) if found is not None else len(cases),
         ),
-        happens=happens,
-        picture=None if finding is None or is_crash else finding.picture,
+        happens=sentence(found)
+        if found is not None
+        else "it gives the right values and gradients at all of these sizes",
+        picture=found.picture if found is not None else None,
         asks_what_happens=True,
     )
 
 
-def _question(exercise: Exercise, check: Property) -> Question | None:
-    """Return the question on what a property asks for; None if it has none."""
-    ask = QUESTIONS.get(type(check))
-    return ask(exercise, check) if ask else None
+def _what_should_happen(exercise: Exercise, check: Property, finding: Finding | None) -> Prediction | None:
+    """Return the question on what a property asks for; None if it has none, or if its outcome does not answer it."""
+    topic = TOPICS.get(type(check))
+    if topic is None or (finding is not None and finding.kind not in topic.kinds):
+        return None
+    question = topic.ask(exercise, check, finding)
+    if question is None:
+        return None
+    return Prediction(
+        question=structs.replace(question, text=_settings(exercise, check) + question.text),
+        happens=sentence(finding) if finding is not None else "it does this in every call that was tried",
+        picture=finding.picture if finding is not None else None,
+    )
 
 
-def _settings(check: Property) -> str:
-    """Return the arguments of the constructor that a check sets, as the beginning of a sentence."""
-    values = {name: value for name, value in check.constructor.items() if not isinstance(value, str)}
-    return f"With {as_arguments(values)}: " if values else ""
+def _settings(exercise: Exercise, check: Property) -> str:
+    """Return a sentence on how a check builds and calls a module, if that is not the usual way."""
+    own = check.probability if isinstance(check, DropoutOnlyInTraining | DropoutActsOnWeights) else ""
+    values = {name: value for name, value in check.constructor.items() if not isinstance(value, str) and name != own}
+    parts = [f"built with {as_arguments(values)}"] if values else []
+    parts += ["in training mode"] if check.training else []
+    parts += [f"called by its method {check.method}"] if check.method else []
+    return f"{exercise.interface.entry()} is {' and '.join(parts)}. " if parts else ""
 
 
-def _future(_exercise: Exercise, check: Property) -> Question:
+def _output(exercise: Exercise, check: FutureDoesNotLeak | SamplesDoNotMix | MaskHides) -> str:
+    """Return the name of the output that a check looks at."""
+    return f"output {check.output}" if len(exercise.interface.outputs) > 1 else "the output"
+
+
+def _future(exercise: Exercise, check: Property, _finding: Finding | None) -> Question:
     assert isinstance(check, FutureDoesNotLeak)
     return Question(
-        text=f"{_settings(check)}{check.input} has tokens 0 to 5. Token 3 gets other numbers. "
-        "At which tokens may the output change?",
-        options=["at token 3 alone", "at tokens 0 to 3", "at tokens 3 to 5", "at all of them"],
+        text=f"One token of {check.input} gets other numbers. At which tokens may {_output(exercise, check)} change?",
+        options=[
+            "at this token alone",
+            "at this token and those before it",
+            "at this token and those after it",
+            "at all of them",
+        ],
         right=2,
     )
 
 
-def _samples(_exercise: Exercise, check: Property) -> Question:
+def _samples(exercise: Exercise, check: Property, _finding: Finding | None) -> Question:
     assert isinstance(check, SamplesDoNotMix)
     return Question(
-        text=f"{_settings(check)}{check.input} has samples 0 to 2. Sample 1 gets other numbers. "
-        "At which samples may the output change?",
-        options=["at sample 1 alone", "at samples 1 and 2", "at all of them"],
+        text=f"One sample of {check.input} gets other numbers. At which samples may {_output(exercise, check)} change?",
+        options=["at this sample alone", "at this sample and those after it", "at all of them"],
         right=0,
     )
 
 
-def _mask(_exercise: Exercise, check: Property) -> Question:
+def _mask(exercise: Exercise, check: Property, _finding: Finding | None) -> Question:
     assert isinstance(check, MaskHides)
     return Question(
-        text=f"The mask hides token 4 of {check.input} from every query, and token 4 gets other numbers. "
-        "At which other tokens may the output change?",
-        options=["at its neighbours", "at none", "at all later ones", "at all of them"],
+        text=f"The mask hides one token of {check.input} from every query, and this token gets other numbers. "
+        f"At which other tokens may {_output(exercise, check)} change?",
+        options=["at its neighbours", "at none", "at those after it", "at all of them"],
         right=1,
     )
 
 
-def _dropout_mode(_exercise: Exercise, check: Property) -> Question:
+def _row_sums(_exercise: Exercise, check: Property, _finding: Finding | None) -> Question:
+    assert isinstance(check, RowsSumToOne)
+    weights = f"weights in its attribute {check.attribute}" if check.attribute else "attention weights that it returns"
+    return Question(
+        text=f"The {weights} are summed over the keys, for one query. What should the sum be?",
+        options=["always 1", "1 on average", "the number of keys", "any number"],
+        right=0,
+    )
+
+
+def _dropout_mode(_exercise: Exercise, check: Property, _finding: Finding | None) -> Question:
     assert isinstance(check, DropoutOnlyInTraining)
     return Question(
         text=f"{check.probability}=0.5. A call is made twice with the same input, in training mode and in eval mode. "
-        "In which mode are its two outputs equal?",
+        "In which mode should its two outputs be equal?",
         options=["in training mode", "in eval mode", "in both", "in neither"],
         right=1,
     )
 
 
-def _dropout_weights(_exercise: Exercise, check: Property) -> Question:
+def _dropout_weights(_exercise: Exercise, check: Property, _finding: Finding | None) -> Question:
     assert isinstance(check, DropoutActsOnWeights)
     return Question(
-        text=f"{check.probability}=0.5, training mode. What does each {check.called} become?",
-        options=["0 or the same number", "half of it", "0 or twice as much", "0 or 1"],
+        text=f"Training mode, with dropout of a probability p. What should each {check.called} become?",
+        options=["0 or the same number", "1 - p times as much", "0 or 1 / (1 - p) times as much", "0 or 1"],
         right=2,
     )
 
 
-def _dtype(_exercise: Exercise, check: Property) -> Question:
+def _dtype(_exercise: Exercise, check: Property, _finding: Finding | None) -> Question:
     assert isinstance(check, KeepsDtype)
     return Question(
         text=f"Inputs and parameters are {check.dtype}. Which dtype should the output have?",
@@ -215,11 +254,16 @@ def _dtype(_exercise: Exercise, check: Property) -> Question:
     )
 
 
-def _shapes(exercise: Exercise, check: Property) -> Question | None:
+def _shapes(exercise: Exercise, check: Property, finding: Finding | None) -> Question | None:
+    """Ask for the shape of the first output, at the sizes of the finding; None if that is about another output."""
     interface, sizes = exercise.interface, (check.sizes or exercise.fixed_sizes)[-1]
     inputs = {name: shape_of(spec) for name, spec in check.all_inputs(interface).items() if shape_of(spec)}
     if check.method or not interface.outputs or not interface.kind.returns_outputs:
         return None
+    if finding is not None:
+        if finding.item not in ("output", "output 0"):
+            return None
+        sizes = {**sizes, **finding.size_case}
     right = sizes_of(interface.outputs[0], sizes)
     given = [sizes_of(shape, sizes) for shape in inputs.values()]
     others = [[*right[:-2], *right[-2:][::-1]], right[:-1], [*right[1:2], *right[:1], *right[2:]], given[0][:1], *given]
@@ -234,34 +278,40 @@ def _shapes(exercise: Exercise, check: Property) -> Question | None:
     )
 
 
-def _always(text: str, options: list[str], right: int) -> Callable[[Exercise, Property], Question]:
-    """Return a function that asks the same question whatever the exercise and the check."""
-    return lambda _exercise, _check: Question(text=text, options=options, right=right)
-
-
-QUESTIONS: dict[type[Property], Callable[[Exercise, Property], Question | None]] = {
-    FutureDoesNotLeak: _future,
-    MaskHides: _mask,
-    SamplesDoNotMix: _samples,
-    RowsSumToOne: _always(
-        text="The attention weights of one query are summed over the keys, without dropout. What is the sum?",
-        options=["always 1", "1 on average", "the number of keys", "any number"],
-        right=0,
-    ),
-    DropoutActsOnWeights: _dropout_weights,
-    DropoutOnlyInTraining: _dropout_mode,
-    ReturnsShapes: _shapes,
-    KeepsDtype: _dtype,
-    LeavesInputsAlone: _always(
+def _inputs(_exercise: Exercise, _check: Property, _finding: Finding | None) -> Question:
+    return Question(
         text="After a call, what should the input tensors contain?",
         options=["what they contained before", "what the last layer returned", "anything"],
         right=0,
-    ),
-    MovesBetweenDevices: _always(
+    )
+
+
+def _devices(_exercise: Exercise, _check: Property, _finding: Finding | None) -> Question:
+    return Question(
         text="The module moves to another device with .to(device), and so do its inputs. What should a call do?",
         options=["return its output on the CPU", "raise an error", "return its output on that device"],
         right=2,
-    ),
+    )
+
+
+class Topic(Struct, frozen=True, kw_only=True):
+    """The question on a property, and the kinds of failure that answer it: those of the calls that it is about."""
+
+    ask: Callable[[Exercise, Property, Finding | None], Question | None]
+    kinds: set[FailureKind]
+
+
+TOPICS: dict[type[Property], Topic] = {
+    FutureDoesNotLeak: Topic(ask=_future, kinds={FailureKind.LEAK}),
+    MaskHides: Topic(ask=_mask, kinds={FailureKind.LEAK}),
+    SamplesDoNotMix: Topic(ask=_samples, kinds={FailureKind.MIXING}),
+    RowsSumToOne: Topic(ask=_row_sums, kinds={FailureKind.SUM, FailureKind.SUM_NEARLY}),
+    DropoutActsOnWeights: Topic(ask=_dropout_weights, kinds={FailureKind.DROPOUT_ELSEWHERE}),
+    DropoutOnlyInTraining: Topic(ask=_dropout_mode, kinds={FailureKind.DROPOUT, FailureKind.NO_DROPOUT}),
+    ReturnsShapes: Topic(ask=_shapes, kinds={FailureKind.SHAPE}),
+    KeepsDtype: Topic(ask=_dtype, kinds={FailureKind.DTYPE}),
+    LeavesInputsAlone: Topic(ask=_inputs, kinds={FailureKind.INPUT_CHANGED}),
+    MovesBetweenDevices: Topic(ask=_devices, kinds={FailureKind.DEVICE}),
 }
 """The questions on what properties ask for, the most telling ones first."""
 

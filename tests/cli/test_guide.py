@@ -29,8 +29,8 @@ def guide(run_cli, course, *answers, exercise_id=EXERCISE, cards=()):
 def test_a_prediction_is_compared_with_what_should_happen_and_with_the_file(own_course, run_cli):
     page = guide(run_cli, own_course, "2", "4", cards=[1])
     assert "✓ What happens: at batch=1, tokens=3" in page
-    assert "✗ What should happen: at tokens 3 to 5\n  Your file: changing token 1 changed the output at token 0" in page
-    assert "· What should happen: 0 or twice as much" in page  # no third answer
+    assert "✗ What should happen: at this token and those after it\n  Your file: changing token 1 changed" in page
+    assert "· What should happen: at this sample alone" in page  # no third answer
     assert [*load_progress(own_course, EXERCISE).guide.predictions.values()] == [True, False]
 
 
@@ -94,7 +94,7 @@ def test_answers_are_read_from_a_pipe_and_its_end_skips_the_rest(own_course):
         check=True,
     )
     assert "number> 2\n✓ What happens: at batch=1, tokens=3" in done.stdout
-    assert "· What should happen: at tokens 3 to 5" in done.stdout
+    assert "· What should happen: at this token and those after it" in done.stdout
     assert "claim> attn_weights sums_to_one\n  true: its rows sum to 1, 1, 1\n" in done.stdout
 
 
@@ -103,8 +103,8 @@ def test_on_a_terminal_the_end_of_file_key_skips_one_question(own_course, termin
     monkeypatch.setenv("NO_COLOR", "1")
     page = terminal(own_course, ["guide", EXERCISE, "--card", "1"], "\x04" + "3\n" + "3\n").replace("\r\n", "\n")
     assert "· What happens: at batch=1, tokens=3" in page
-    assert "✓ What should happen: at tokens 3 to 5" in page
-    assert "✓ What should happen: 0 or twice as much" in page
+    assert "✓ What should happen: at this token and those after it" in page
+    assert "✗ What should happen: at this sample alone" in page
 
 
 def test_a_file_that_does_not_run_is_refused(own_course, run_cli):

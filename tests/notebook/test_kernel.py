@@ -163,7 +163,7 @@ def test_the_guide_answers_about_the_cells_and_skips_what_nobody_answers(outputs
     page = said(outputs["guide"])
     assert "✓ What happens: at batch=1, tokens=3" in page
     assert "claim> attn_weights sums_to_one\n  true: its rows sum to 1, 1, 1" in page
-    assert "· What should happen: 0 or twice as much" in said(outputs["guide without answers"])
+    assert "· What should happen: at this sample alone" in said(outputs["guide without answers"])
 
 
 def test_verdicts_are_attempts_and_hints_are_none(outputs) -> None:

@@ -2,10 +2,13 @@
 
 import msgspec
 import pytest
+from msgspec import structs
 
+from grader.checks.outcome import CallingVariant, FailureKind, Finding, Mode, Status
 from grader.errors import UsageError
 from grader.report.view import Attempt, GuideRecord, Progress
 from grader.spec.loading import load_exercise
+from grader.spec.properties import KeepsDtype
 from grader.student.cards import Card, predictions, which_reason, which_test
 from grader.student.evidence import ValueClaim, moved_line, parse_claim
 from grader.student.guide import due_cards
@@ -82,6 +85,42 @@ def test_every_starter_has_predictions_that_give_nothing_away(judge_text, course
     for defect in exercise.defects:
         assert " ".join(defect.title.split()) not in shown
         assert not [fix for _, fix in defect.edits() if " ".join(fix.split()) in shown]
+
+
+def test_a_property_is_asked_about_only_if_its_own_failure_answers_the_question(judge_text, course):
+    exercise = load_exercise(course.description("exercise_32"))
+    verdict = judge_text(exercise.id, judge_text.variant(exercise.id, frozenset(each.id for each in exercise.defects)))
+    failed = {each.check: each.finding.kind for each in verdict.checks if each.finding}
+    dtype = next(each.id for each in exercise.checks if isinstance(each, KeepsDtype))
+    assert failed[dtype] is FailureKind.VALUES
+    assert not [each for each in predictions(exercise, verdict) if "Which dtype" in each.question.text]
+    checks = [
+        structs.replace(each, finding=Finding(kind=FailureKind.DTYPE, item="output", expected="a", observed="b"))
+        if each.check == dtype
+        else each
+        for each in verdict.checks
+    ]
+    asked = predictions(exercise, structs.replace(verdict, checks=checks))
+    assert [each.happens for each in asked if "Which dtype" in each.question.text] == ["output: expected a, got b"]
+
+
+def test_a_failure_in_a_calling_variant_does_not_answer_at_which_sizes_plain_calls_fail(judge_text, course):
+    exercise = load_exercise(course.description("exercise_03"))
+    verdict = judge_text(exercise.id, judge_text.variant(exercise.id, frozenset()))
+    assert predictions(exercise, verdict)[0].question.options[-1] == "at none of them"
+    finding = Finding(
+        kind=FailureKind.VALUES,
+        calling_variant=CallingVariant(mode=Mode.TRAINING),
+        size_case=exercise.fixed_sizes[0],
+        expected="1",
+        observed="2",
+    )
+    checks = [structs.replace(each, status=Status.FAILED, finding=finding) for each in verdict.checks]
+    assert predictions(exercise, structs.replace(verdict, checks=checks)) == []
+    plain = structs.replace(finding, calling_variant=None)
+    checks = [structs.replace(each, finding=plain) for each in checks]
+    asked = predictions(exercise, structs.replace(verdict, checks=checks))
+    assert [(each.question.right, each.happens) for each in asked] == [(0, "expected 1, got 2")]
 
 
 def test_a_wrong_reason_belongs_to_another_defect_and_is_not_similar(course):
