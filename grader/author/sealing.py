@@ -113,7 +113,7 @@ def _record_seed(course: Course, runner: Runner, recorder: Recorder, seed: int) 
     for name, near_miss in near_miss_texts(exercise, text):
         examination = runner.examine(submission_from_text(near_miss), seed, only=checks)
         failures[_by_numbers(exercise, name)] = _failures(examination)
-    recorder.add(seed, answers, failures, compared={check.id for check in exercise.checks if check.only_compares})
+    recorder.add(seed, answers, failures, compared={check.id: check.only_compared for check in exercise.checks})
     return fails_starter  # the last subset contains every defect
 
 

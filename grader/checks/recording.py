@@ -12,7 +12,7 @@ random numbers cannot be compressed.
 
 import hashlib
 import zlib
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -92,20 +92,20 @@ class Recorder:
         seed: int,
         answers: dict[str, dict[str, list[tuple[Asked, Any]]]],
         failures: dict[str, dict[str, tuple[str, Any]]],
-        compared: Collection[str] = (),
+        compared: Mapping[str, frozenset[str]] = {},
     ) -> None:
         """Add a seed.
 
         `answers` are the questions with their answers, by check and size case. `failures` are the kinds of failure with
-        the deviations, by variant and check. `compared` are the checks that only compare the values of their calls, so
-        that these can be rounded.
+        the deviations, by variant and check. `compared` are the dtypes of values that a check only compares, so that
+        these can be rounded.
         """
         pool = _TensorPool()
         index = Index(
             answers={
                 check: {
                     name: [
-                        _recorded_answer(asked, _rounded_answer(asked, answer) if check in compared else answer, pool)
+                        _recorded_answer(asked, _rounded_answer(asked, answer, compared.get(check, frozenset())), pool)
                         for asked, answer in asked_and_answered
                     ]
                     for name, asked_and_answered in size_cases.items()
@@ -246,30 +246,39 @@ def _recorded_answer(asked: Asked, answer: Any, pool: _TensorPool) -> RecordedAn
     return RecordedAnswer(question=question, sums=sums, answer=_to_plain(answer, pool))
 
 
-def _rounded_answer(asked: Asked, answer: Any) -> Any:
+def _rounded_answer(asked: Asked, answer: Any, dtypes: frozenset[str]) -> Any:
     """Return the answer to a call with rounded values and gradients; other answers, such as weights, as they are."""
     if isinstance(answer, Pass):  # the cotangents are also handed to the submission
         return structs.replace(
             answer,
-            value=_rounded(answer.value, TOLERANCES),
-            parameters=_rounded(answer.parameters, GRADIENT_TOLERANCES),
-            inputs=_rounded(answer.inputs, GRADIENT_TOLERANCES),
+            value=_rounded(answer.value, TOLERANCES, dtypes),
+            parameters=_rounded(answer.parameters, GRADIENT_TOLERANCES, dtypes),
+            inputs=_rounded(answer.inputs, GRADIENT_TOLERANCES, dtypes),
         )
     match asked:
-        case (_, _, "run_probe", _, {"differentiated": True}):  # of calls in calling variants
+        case (_, _, "call", *_):
+            return _rounded(answer, TOLERANCES, dtypes)
+        case (_, _, "run_probe", _, {"variants": variants, "differentiated": differentiated}):
             return [
-                (_rounded(value, TOLERANCES), _rounded(gradients, GRADIENT_TOLERANCES)) for value, gradients in answer
+                _rounded_variant(each, dtypes - {"float32"} if "double" in words else dtypes, differentiated)
+                for each, words in zip(answer, variants, strict=False)
             ]
-        case (_, _, "call" | "run_probe", *_):
-            return _rounded(answer, TOLERANCES)
     return answer
 
 
-def _rounded(value: Any, tolerances: dict[torch.dtype, Tolerance]) -> Any:
-    """Return the value with its floating-point numbers rounded towards zero, so that none becomes infinite."""
+def _rounded_variant(answer: Any, dtypes: frozenset[str], differentiated: bool) -> Any:
+    """Return the rounded answer in a calling variant: a value or, if `differentiated`, a value and gradients."""
+    if not differentiated:
+        return _rounded(answer, TOLERANCES, dtypes)
+    value, gradients = answer
+    return _rounded(value, TOLERANCES, dtypes), _rounded(gradients, GRADIENT_TOLERANCES, dtypes)
+
+
+def _rounded(value: Any, tolerances: dict[torch.dtype, Tolerance], dtypes: frozenset[str]) -> Any:
+    """Return the value with its numbers of these dtypes rounded towards zero, so that none becomes infinite."""
 
     def rounded(tensor: torch.Tensor) -> torch.Tensor:
-        if tensor.dtype not in tolerances:
+        if DTYPE_NAMES[tensor.dtype] not in dtypes:
             return tensor
         exact = tensor.detach().double()
         tolerance, for_large = tolerances[tensor.dtype], LARGE_TOLERANCES[tensor.dtype].for_values(tensor)

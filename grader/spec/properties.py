@@ -78,8 +78,8 @@ class Property(
     """Whether the check compares with the reference, which a student edition does not have."""
     checks_values: ClassVar[bool] = True
     """Whether the check passes only if values are right. Other checks alone never show that a defect is fixed."""
-    only_compares: ClassVar[bool] = False
-    """Whether the check uses the values of the reference's calls only to compare them, with the usual tolerances."""
+    only_compared: ClassVar[frozenset[str]] = frozenset()
+    """The dtypes of those returned values of the reference that the check only compares, with the dtype's tolerance."""
     needs_module: ClassVar[bool] = False
     """Whether the check uses parameters, attributes, devices or training mode, which only modules have."""
     is_slow: ClassVar[bool] = False
@@ -404,7 +404,7 @@ class KeepsStateDict(Property, frozen=True, kw_only=True, tag="keeps_state_dict"
 class CallsInTurn(Property, frozen=True, kw_only=True, tag="calls_in_turn"):
     """Successive calls of one module, with inputs of different sizes, return what the reference returns."""
 
-    only_compares: ClassVar[bool] = True
+    only_compared: ClassVar[frozenset[str]] = frozenset({"float32", "float64"})
 
     calls: tuple[Sizes, ...]
     """For each call, the sizes that it changes."""
@@ -526,7 +526,7 @@ class RepeatsWithASeed(Property, frozen=True, kw_only=True, tag="repeats_with_a_
 class MatchesReference(Property, frozen=True, kw_only=True, tag="matches_reference"):
     """Outputs and gradients equal the reference's, given equal weights and inputs."""
 
-    only_compares: ClassVar[bool] = True
+    only_compared: ClassVar[frozenset[str]] = frozenset({"float32", "float64"})
     walks_all_size_cases: ClassVar[bool] = True
     uses_random_sizes: ClassVar[bool] = True
 
@@ -595,7 +595,7 @@ class RowsSumToOne(Property, frozen=True, kw_only=True, tag="rows_sum_to_one"):
 class KeepsDtype(Property, frozen=True, kw_only=True, tag="keeps_dtype"):
     """A module in float64 accepts and returns float64, and computes in float64."""
 
-    only_compares: ClassVar[bool] = True
+    only_compared: ClassVar[frozenset[str]] = frozenset({"float64"})  # in half precision, float32 has another tolerance
     uses_longest_input: ClassVar[bool] = True
 
     precise: bool = True

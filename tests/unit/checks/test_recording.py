@@ -168,22 +168,23 @@ def test_equal_tensors_are_stored_once(answers):
 
 
 def recorded_answer(path: Path, asked: tuple[object, ...], answer: object, compared: tuple[str, ...]) -> object:
-    """Return the answer as it is read from a recording, in a check named `values`."""
+    """Return the answer as it is read from a recording, in a check that only compares values of these dtypes."""
     recorder = Recorder()
-    recorder.add(SEED, {"values": {"": [(asked, answer)]}}, {}, compared)
+    recorder.add(SEED, {"values": {"": [(asked, answer)]}}, {}, {"values": frozenset(compared)})
     path.write_bytes(recorder.content())
     return Recording(path).script(SEED, "values", "").answer(asked)
 
 
 CALLED = (0, False, "call", (), {})
-CALLED_IN_VARIANTS = (0, False, "run_probe", (), {"differentiated": True})
+FLOATS = ("float32", "float64")
+CALLED_IN_VARIANTS = (0, False, "run_probe", (), {"variants": [[]], "differentiated": True})
 NUMBERS = torch.tensor([0.0, -0.1, 1 / 3, 12.34567, 1e-7, -8.7654e8, 3.4e38, torch.inf, -torch.inf, torch.nan])
 
 
 @pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float32, FLOAT32), (torch.float64, FLOAT64)])
 def test_compared_values_are_rounded_towards_zero_by_a_small_part_of_their_tolerance(tmp_path, dtype, tolerance):
     exact = torch.cat([torch.randn(500), torch.randn(500) * 1e-3, NUMBERS]).to(dtype)
-    read = recorded_answer(tmp_path / "answers", CALLED, [exact, exact.float()], ("values",))
+    read = recorded_answer(tmp_path / "answers", CALLED, [exact, exact.float()], FLOATS)
     assert read[0].dtype == dtype
     assert not torch.equal(read[0][:1000], exact[:1000])
     assert torch.allclose(read[0], exact, tolerance.relative / 8, tolerance.absolute / 8, equal_nan=True)
@@ -195,22 +196,22 @@ def test_compared_values_are_rounded_towards_zero_by_a_small_part_of_their_toler
 @pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float32, LARGE_INPUTS), (torch.float64, LARGE_INPUTS_FLOAT64)])
 def test_small_values_are_rounded_by_a_small_part_of_the_tolerance_after_large_inputs(tmp_path, dtype, tolerance):
     exact = torch.stack([torch.randn(500) * 1e-6, torch.zeros(500)]).to(dtype)
-    read = recorded_answer(tmp_path / "answers", CALLED, exact, ("values",))
+    read = recorded_answer(tmp_path / "answers", CALLED, exact, FLOATS)
     assert torch.allclose(read, exact, 0.0, tolerance.for_values(exact).absolute / 8)
 
 
 def test_a_dictionary_without_gradients_is_rounded_like_values(tmp_path):
     exact = torch.randn(1000)
-    asked = (*CALLED_IN_VARIANTS[:-1], {"differentiated": False})
-    ((_, read),) = recorded_answer(tmp_path / "answers", asked, [(exact, {"keys": exact})], ("values",))
+    asked = (*CALLED_IN_VARIANTS[:-1], {"variants": [[]], "differentiated": False})
+    ((_, read),) = recorded_answer(tmp_path / "answers", asked, [(exact, {"keys": exact})], FLOATS)
     assert torch.allclose(read["keys"], exact, FLOAT32.relative / 8, FLOAT32.absolute / 8)
 
 
 def test_gradients_are_rounded_by_their_own_tolerance_and_cotangents_and_other_answers_not_at_all(tmp_path):
     path, exact = tmp_path / "answers", torch.randn(1000)
     passed = Pass(value=exact, cotangents=[exact], parameters={"weight": exact}, inputs={"x": exact})
-    read = recorded_answer(path, (0, False, "differentiate", (), {}), passed, ("values",))
-    (variant,) = recorded_answer(path, CALLED_IN_VARIANTS, [(exact, {"weight": exact})], ("values",))
+    read = recorded_answer(path, (0, False, "differentiate", (), {}), passed, FLOATS)
+    (variant,) = recorded_answer(path, CALLED_IN_VARIANTS, [(exact, {"weight": exact})], FLOATS)
     assert torch.equal(read.cotangents[0], exact)
     for gradient in (read.parameters["weight"], read.inputs["x"], variant[1]["weight"]):
         assert torch.allclose(gradient, exact, FLOAT32_GRADIENT.relative / 8, FLOAT32_GRADIENT.absolute / 8)
@@ -218,8 +219,17 @@ def test_gradients_are_rounded_by_their_own_tolerance_and_cotangents_and_other_a
     for value in (read.value, variant[0]):
         assert torch.allclose(value, exact, FLOAT32.relative / 8, FLOAT32.absolute / 8)
     weights = {"weight": exact, "count": torch.arange(3), "none": torch.zeros(0, 2)}
-    require_same(recorded_answer(path, (0, False, "weights", (), {}), weights, ("values",)), weights)
+    require_same(recorded_answer(path, (0, False, "weights", (), {}), weights, FLOATS), weights)
     assert torch.equal(recorded_answer(path, CALLED, exact, ()), exact)
+
+
+def test_values_in_float32_are_not_rounded_where_the_module_computes_in_another_dtype(tmp_path):
+    path, exact, in_float64 = tmp_path / "answers", torch.randn(1000), torch.randn(1000, dtype=torch.float64)
+    in_double = (*CALLED_IN_VARIANTS[:-1], {"variants": [["double"]], "differentiated": False})
+    ((single, double),) = recorded_answer(path, in_double, [(exact, in_float64)], FLOATS)
+    assert torch.equal(single, exact)
+    assert not torch.equal(double, in_float64)
+    assert torch.equal(recorded_answer(path, CALLED, exact, ("float64",)), exact)
 
 
 @pytest.mark.parametrize("content", [b"", b"12345678{", b"\x02\0\0\0\0\0\0\0{}", save({"7/index": torch.ones(1)})[:-1]])
