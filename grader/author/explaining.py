@@ -1,19 +1,17 @@
 """Lock the explanations of a sealed exercise. The keys come from answers that the edition does not contain."""
 
 import msgspec
-import torch
 
 from grader.author.copying import copying_reference
 from grader.checks.runner import Runner
 from grader.processes.workers import WorkerSource
-from grader.sandbox.values import map_tensors
 from grader.spec.exercise import Exercise
 from grader.spec.fragments import put_back
 from grader.spec.paths import Course
 from grader.student.explanations import SOLUTION, Explanation, Solution
 from grader.student.locks import Lock, as_numbers, make_lock, steps_of
 from grader.student.mirror import Weights, initial_weights, mirrored_answers
-from grader.student.unlocking import LockedExplanations
+from grader.student.unlocking import WEIGHTS_DTYPE, LockedExplanations
 from grader.submission import submission_from_text
 from grader.verdict.signatures import KEY_SEED, extend_time_limit
 
@@ -74,7 +72,7 @@ def _ask_reference(course: Course, runner: Runner, text: str) -> Weights:
     runner.examine(submission_from_text(text), LOCK_SEED, only=checks)
     return {
         check: [
-            map_tensors(weights, torch.Tensor.bfloat16)
+            {name: weight.to(WEIGHTS_DTYPE) for name, weight in weights.items()}
             for size_case in size_cases.values()
             for weights in initial_weights(size_case)
         ]

@@ -4,11 +4,13 @@ from contextlib import closing
 from pathlib import Path
 
 import msgspec
+import torch
 from msgspec import Struct
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 
 from grader.checks.proxies import Tensors
+from grader.checks.recording import DAMAGE, INDEX, pack, unpack
 from grader.errors import KitError
 from grader.processes.worker_source import open_worker_source
 from grader.spec.exercise import Exercise
@@ -16,6 +18,9 @@ from grader.spec.paths import Course
 from grader.student.locks import Lock, as_numbers
 from grader.student.mirror import Weights, mirrored_answers
 from grader.submission import Submission
+
+WEIGHTS_DTYPE = torch.bfloat16
+"""The dtype of the weights in the file, so that they take little room."""
 
 
 class LockedExplanations(Struct, frozen=True, kw_only=True):
@@ -26,32 +31,52 @@ class LockedExplanations(Struct, frozen=True, kw_only=True):
     locks: dict[str, Lock]
 
     def content(self) -> bytes:
-        """Return the bytes of the safetensors file."""
-        tensors = {
-            f"{check}/{number}/{name}": tensor.contiguous().clone()
+        """Return the bytes of a safetensors file: an index, and the weights of each check as one compressed tensor."""
+        shapes = {
+            check: [{name: list(weight.shape) for name, weight in module.items()} for module in modules]
             for check, modules in self.weights.items()
-            for number, module in enumerate(modules)
-            for name, tensor in module.items()
         }
-        modules = {check: len(modules) for check, modules in self.weights.items()}
-        index = {"seed": self.seed, "modules": modules, "locks": self.locks}
-        return save(tensors, {name: msgspec.json.encode(value).decode() for name, value in index.items()})
+        index = msgspec.json.encode(_Index(seed=self.seed, shapes=shapes, locks=self.locks))
+        tensors = {INDEX: pack(torch.frombuffer(bytearray(index), dtype=torch.uint8))}
+        for check, modules in self.weights.items():
+            flat = [weight.flatten() for module in modules for weight in module.values()]
+            tensors[_key(check)] = pack(torch.cat([torch.empty(0, dtype=WEIGHTS_DTYPE), *flat]))
+        return save(tensors)
+
+
+class _Index(Struct, frozen=True, kw_only=True):
+    """What the file contains besides weights; for each check, the shapes of the weights of each module."""
+
+    seed: int
+    shapes: dict[str, list[dict[str, list[int]]]]
+    locks: dict[str, Lock]
 
 
 def read_locked(path: Path) -> LockedExplanations:
     """Read the file of an edition; raise `KitError` if it is damaged."""
     try:
         with safe_open(path, framework="pt") as file:
-            index = file.metadata()
-            modules = msgspec.json.decode(index["modules"], type=dict[str, int])
-            weights: dict[str, list[Tensors]] = {check: [{} for _ in range(count)] for check, count in modules.items()}
-            for key in file.keys():  # noqa: SIM118 - a file cannot be iterated over
-                check, number, name = key.split("/", 2)
-                weights[check][int(number)][name] = file.get_tensor(key)
-        locks = msgspec.json.decode(index["locks"], type=dict[str, Lock])
-        return LockedExplanations(seed=int(index["seed"]), weights=weights, locks=locks)
-    except (OSError, SafetensorError, msgspec.MsgspecError, KeyError, IndexError, TypeError, ValueError) as error:
+            content = unpack(file.get_tensor(INDEX), torch.uint8).numpy().tobytes()
+            index = msgspec.json.decode(content, type=_Index)
+            weights = {
+                check: _split(unpack(file.get_tensor(_key(check)), WEIGHTS_DTYPE), modules)
+                for check, modules in index.shapes.items()
+            }
+        return LockedExplanations(seed=index.seed, weights=weights, locks=index.locks)
+    except (OSError, SafetensorError, msgspec.MsgspecError, *DAMAGE) as error:
         raise KitError(f"{path} is damaged ({error}); download the student edition again") from None
+
+
+def _key(check: str) -> str:
+    """Return the key of a check's weights in the file."""
+    return f"weights/{check}"
+
+
+def _split(flat: torch.Tensor, modules: list[dict[str, list[int]]]) -> list[Tensors]:
+    """Return the weights of each module from one flat tensor."""
+    shapes = [torch.Size(shape) for module in modules for shape in module.values()]
+    parts = iter(torch.split(flat, [shape.numel() for shape in shapes]))
+    return [{name: next(parts).reshape(shape) for name, shape in module.items()} for module in modules]
 
 
 def open_locks(
