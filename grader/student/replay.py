@@ -179,6 +179,8 @@ def _calls_in_variants(request: Call, values: list[Any]) -> Iterator[tuple[MadeC
     """Yield the calls of a request to call a module in calling variants."""
     options = {name: to_python(value) for name, value in request.options.items()}
     returned = values[0] if values and isinstance(values[0], list) else []
+    if options["differentiated"]:  # each value comes with its gradients
+        returned = [each[0] for each in returned]
     others = request.options["others"]
     for index, words in enumerate(options["variants"][: len(returned) + 1]):
         given = {**request.arguments}
@@ -282,9 +284,11 @@ def _expression(tensor: Any, played: list[_Played]) -> tuple[str, bool]:
             is_input = name in last.step.arguments
             return f"{name}.grad" if is_input else f"module.get_parameter({name!r}).grad", True
     values = [pair for each in reversed(played) for pair in _parts(each)]
+    if same := next((expression for expression, value in values if value is tensor), ""):
+        return same, False  # other calls may have returned equal values
     for candidates in (lambda: values, lambda: _changed(values), lambda: _joined(values)):
         for expression, value in candidates():
-            if value is tensor or _is_equal(value, tensor):
+            if _is_equal(value, tensor):
                 return expression, False
     return "", False
 

@@ -658,9 +658,10 @@ def _listed(tensor: torch.Tensor) -> str:
         return f'float("{value}")'
     if tensor.dtype is torch.float64:
         return repr(value)
-    return next(
+    text = next(
         text for digits in range(1, 18) if _as_float32(float(text := f"{value:.{digits}g}")) == _as_float32(value)
     )
+    return text if set(text) & {".", "e"} else f"{text}."
 
 
 def _is_long(tensor: torch.Tensor) -> bool:
