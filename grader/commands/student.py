@@ -346,9 +346,9 @@ def claim(ctx: click.Context, exercise_id: str, claimed: str, line: int) -> None
 def guide(
     exercise_id: str, numbers: tuple[int, ...], answers: tuple[str, ...], path: Path | None, in_notebook: bool
 ) -> None:
-    """Hunt step by step: predict, locate, mend, explain. Enter skips a question; answers may come through a pipe."""
+    """Hunt step by step: predict, locate, mend, explain. Enter skips a question, Ctrl-D ends the guide."""
     from grader.student.cards import Card
-    from grader.student.conversation import END_OF_PROMPT, Conversation
+    from grader.student.conversation import END_OF_PROMPT, Conversation, ConversationEndedError
     from grader.student.guide import guide_hunt
     from grader.submission.choice import choice_of, choose_file
 
@@ -364,10 +364,11 @@ def guide(
         lambda: choice_of(path) if path else choose_file(course, exercise_id),
         read_line,
         answers,
-        echoes=not (in_notebook or sys.stdin.isatty()),
+        on_terminal=not in_notebook and sys.stdin.isatty(),
         in_notebook=in_notebook,
     )
-    guide_hunt(course, exercise_id, talk, [Card(number) for number in numbers])
+    with contextlib.suppress(ConversationEndedError):
+        guide_hunt(course, exercise_id, talk, [Card(number) for number in numbers])
 
 
 @click.command("try")

@@ -131,6 +131,8 @@ def _where_values_go_wrong(exercise: Exercise, check: MatchesReference, finding:
     """
     cases = check.sizes or exercise.fixed_sizes
     found = finding if finding is not None and finding.size_case in cases else None
+    if finding is not None and not finding.size_case:
+        return None
     if found is not None and (found.calling_variant is not None or found.kind not in FAILED_CALLS):
         return None
     varying = [name for name in cases[0] if len({case[name] for case in cases}) > 1]

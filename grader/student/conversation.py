@@ -12,11 +12,16 @@ END_OF_PROMPT = "\0"
 """Ends each prompt if the guide runs for a notebook, which then asks the student."""
 
 
+class ConversationEndedError(Exception):
+    """The student left: with the end-of-file key (Ctrl-D), or because the terminal closed."""
+
+
 class Conversation:
     """Shows lines, and reads answers: first the given ones, then those of `read_line`.
 
-    `read_line` returns an empty text at the end of the input, as the end-of-file key (Ctrl-D) gives. `echoes` shows the
-    answers that no terminal has shown.
+    `read_line` returns an empty text at the end of the input. On a terminal that ends the conversation, because each
+    later question would wait for a key; in a pipe it skips the remaining questions. Answers that no terminal has shown
+    are shown.
     """
 
     def __init__(
@@ -25,13 +30,13 @@ class Conversation:
         read_line: Callable[[str], str],
         answers: Sequence[str] = (),
         *,
-        echoes: bool,
+        on_terminal: bool,
         in_notebook: bool = False,
     ) -> None:
         self.width, self.in_notebook = width(), in_notebook
         self._read_file, self._read_line = read_file, read_line
         self._answers, self._has_answers = [*answers], bool(answers)
-        self._echoes, self._has_remark = echoes, True
+        self._on_terminal, self._has_remark = on_terminal, True
 
     def show(self, lines: Sequence[Line]) -> None:
         """Show lines of text."""
@@ -40,15 +45,21 @@ class Conversation:
     def ask(self, prompt: str) -> str | None:
         """Return the answer to a prompt; None for an empty line, and for the end of the input.
 
-        If answers were given beforehand, the end of these is the end of the input.
+        If answers were given beforehand, the end of these is the end of the input. Raise `ConversationEndedError` if
+        the student leaves the terminal.
         """
         if self._has_answers:
             line = self._answers.pop(0) if self._answers else ""
             print_report(f"{prompt}{line}\n")
         else:
-            line = self._read_line(prompt)
-            if self._echoes or not line:
+            try:
+                line = self._read_line(prompt)
+            except OSError as error:  # the terminal closed
+                raise ConversationEndedError from error
+            if not (self._on_terminal or self.in_notebook) or not line:
                 print_report(line.rstrip("\n") + "\n")
+            if self._on_terminal and not line:
+                raise ConversationEndedError
         return line.strip() or None
 
     def read_file(self) -> Choice:

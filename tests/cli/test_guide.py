@@ -1,15 +1,22 @@
 """`guide` from the command line: with answers as options, through a pipe, and on a terminal."""
 
+import contextlib
+import fcntl
 import os
+import pty
 import re
+import signal
+import struct
 import subprocess
 import sys
+import termios
 
 import msgspec
 import pytest
 
 from grader.student.progress import load_progress
 from tests.support.paths import ROOT
+from tests.support.watching import own_terminal
 
 EXERCISE = "exercise_03"
 EXERCISES = sorted(path.name for path in (ROOT / "solutions").glob("exercise_*"))
@@ -98,13 +105,54 @@ def test_answers_are_read_from_a_pipe_and_its_end_skips_the_rest(own_course):
     assert "claim> attn_weights sums_to_one\n  true: its rows sum to 1, 1, 1\n" in done.stdout
 
 
-@pytest.mark.slow
-def test_on_a_terminal_the_end_of_file_key_skips_one_question(own_course, terminal, monkeypatch):
-    monkeypatch.setenv("NO_COLOR", "1")
-    page = terminal(own_course, ["guide", EXERCISE, "--card", "1"], "\x04" + "3\n" + "3\n").replace("\r\n", "\n")
-    assert "· What happens: at batch=1, tokens=3" in page
-    assert "✓ What should happen: at this token and those after it" in page
-    assert "✗ What should happen: at this sample alone" in page
+def press(*keys):
+    return lambda terminal: os.write(terminal, "".join(keys).encode())
+
+
+def resize_and_press(*keys):
+    def act(terminal):
+        for columns in (40, 132):
+            fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("4H", 24, columns, 0, 0))
+        press(*keys)(terminal)
+
+    return act
+
+
+@pytest.mark.parametrize(
+    ("leave", "code", "answered"),
+    [
+        pytest.param(press("\x04"), 0, 0, id="Ctrl-D"),
+        pytest.param(press("2\n", "\x04"), 0, 1, marks=pytest.mark.slow, id="an answer and Ctrl-D"),
+        pytest.param(press("\x03"), 130, 0, marks=pytest.mark.slow, id="Ctrl-C"),
+        pytest.param(resize_and_press("2\n", "\x04"), 0, 1, marks=pytest.mark.slow, id="another size"),
+        pytest.param(os.close, -signal.SIGHUP, 0, marks=pytest.mark.slow, id="a closed terminal"),
+    ],
+)
+def test_the_guide_ends_when_its_student_leaves_the_terminal(own_course, leave, code, answered):
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-m", "grader", "guide", EXERCISE]
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "TERM": "xterm"}
+    with subprocess.Popen(
+        command,
+        cwd=own_course.root,
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        env=environment,
+        preexec_fn=own_terminal,  # noqa: PLW1509 - before any thread of the test could matter
+    ) as process:
+        os.close(theirs)
+        page = b""
+        while b"number> " not in page:
+            page += os.read(ours, 65536)
+        leave(ours)
+        with contextlib.suppress(OSError):  # the terminal has gone with its last program
+            while os.read(ours, 65536):
+                pass
+        assert process.wait() == code
+    if leave is not os.close:
+        os.close(ours)
+    assert len(load_progress(own_course, EXERCISE).guide.predictions) == answered
 
 
 def test_a_file_that_does_not_run_is_refused(own_course, run_cli):

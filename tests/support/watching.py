@@ -37,7 +37,7 @@ class Watch:
             stdout=self.terminal,
             stderr=self.terminal,
             env=os.environ | {"COLUMNS": str(columns), "PYTHONPATH": str(kit), "TERM": "xterm"},
-            preexec_fn=_own_terminal,  # noqa: PLW1509 - before any thread of the test could matter
+            preexec_fn=own_terminal,  # noqa: PLW1509 - before any thread of the test could matter
         )
         threading.Thread(target=self._read, daemon=True).start()
 
@@ -125,9 +125,10 @@ def examiners_of(parent: int) -> list[int]:
     return found
 
 
-def _own_terminal() -> None:
+def own_terminal() -> None:
+    """Make the standard input of a new process its controlling terminal, so that Ctrl-C and a hangup reach it."""
     os.setsid()
-    os.close(os.open(os.ttyname(0), os.O_RDWR))  # becomes the controlling terminal: Ctrl-C reaches the program
+    os.close(os.open(os.ttyname(0), os.O_RDWR))
     import fcntl
 
     fcntl.ioctl(0, termios.TIOCSCTTY, 0)
