@@ -108,6 +108,38 @@ def claim_lines(*, is_true: bool | None, evidence: str) -> list[Line]:
     return [Text.assemble("  ", (word, style), f": {printable(evidence, MOST_TEXT)}")]
 
 
+def answer_now_lines(
+    claim: str, *, before: bool, now: bool | None, evidence: str, line: int, is_fixed: bool, command: str
+) -> list[Line]:
+    """Return the answer to a claim before and after the student's edits, and what follows from it.
+
+    `now` is None if the claim has no answer any more. `line` is where its line is now, 0 if it has not moved. `command`
+    asks for new claims.
+    """
+    if now is None:
+        answer = f"no answer, because {evidence}"
+        meaning = f"Your edits removed what this claim is about. Make a claim about what replaced it: {command}"
+    elif now is not before:
+        answer = f"{str(now).lower()}: {evidence}"
+        meaning = "Your edits changed this answer, so it was a trace of a bug."
+    else:
+        answer = f"still {str(now).lower()}: {evidence}"
+        meaning = (
+            "It did not have to change: with this answer your file is right."
+            if is_fixed
+            else "Either it is right after all, or a bug is left that makes it so: read the code that makes this value."
+        )
+    mark = Text(" ✓", "green") if now is not None and now is not before else Text(" ·", "dim")
+    moved = f" (line {line} now)" if line else ""
+    texts = (
+        f"{printable(claim, MOST_TEXT)}{moved}",
+        f"before your edits: {str(before).lower()}",
+        f"now: {printable(answer, MOST_TEXT)}",
+        meaning,
+    )
+    return [beside(mark, Text("\n".join(texts)), OPTION_WIDTH)]
+
+
 def plain_lines(*texts: str, style: str = "") -> list[Line]:
     """Return texts as lines."""
     return [Text(printable(text, MOST_TEXT), style) for text in texts]

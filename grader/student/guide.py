@@ -16,6 +16,7 @@ from grader.report.console import Line, judging_note
 from grader.report.findings import sentence
 from grader.report.guide import (
     Example,
+    answer_now_lines,
     answered_lines,
     card_title,
     claim_lines,
@@ -296,17 +297,23 @@ class _Hunt:
         """Answer the claims that the student called wrong on the fixed file, and count those that changed."""
         if not self._record.evidence:
             return
-        self._show(*plain_lines("What you called wrong, in your file as it is now:"))
+        self._show(*plain_lines("These answers were not as they should be, you said. Here they are for your file now:"))
         after = source_of(self._submission)
         claims = [moved_claim(parse_claim(text), call.source, after) for text in self._record.evidence]
         answers = answer_claims(self._judge, self._exercise.id, self._submission, call, claims)
         contradicted = set(self._record.contradicted)
-        for (text, before), answer in zip(self._record.evidence.items(), answers, strict=True):
-            has_changed = answer.is_true is not None and answer.is_true is not before
-            contradicted |= {text} if has_changed else set()
-            now = "gone" if answer.is_true is None else str(answer.is_true).lower()
-            mark = "✓" if has_changed else "·"
-            self._show(*plain_lines(f"  {mark} {text}: was {str(before).lower()}, is {now}"))
+        for (text, before), claim, answer in zip(self._record.evidence.items(), claims, answers, strict=True):
+            contradicted |= {text} if answer.is_true is not None and answer.is_true is not before else set()
+            lines = answer_now_lines(
+                text,
+                before=before,
+                now=answer.is_true,
+                evidence=answer.evidence,
+                line=claim.line if claim.line != parse_claim(text).line else 0,
+                is_fixed=self._verdict.outcome is Result.FIXED,
+                command=self._command("--card 2"),
+            )
+            self._show(*lines)
         self._store(contradicted=sorted(contradicted))
 
     def _explained(self) -> Exercise:

@@ -57,7 +57,9 @@ def test_a_claim_is_answered_and_counts_after_the_students_own_fix(own_course, r
     text = module.read_text(encoding="utf-8")
     module.write_text(text.replace(WRONG, RIGHT).replace("import torch\n", "import torch\n\n", 1), encoding="utf-8")
     page = guide(run_cli, own_course, cards=[4])
-    assert f"✓ {claim}: was true, is false" in page
+    lines = f"{claim} (line 42 now)\n    before your edits: true\n    now: false: 3 of 9 numbers differ"
+    assert f" ✓  {lines}" in page
+    assert "Your edits changed this answer, so it was a trace of a bug." in page
     assert "masked_fill returns a new tensor and does not change the old one." in page
     assert load_progress(own_course, EXERCISE).guide.contradicted == [claim]
 

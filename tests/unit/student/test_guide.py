@@ -6,6 +6,8 @@ from msgspec import structs
 
 from grader.checks.outcome import CallingVariant, FailureKind, Finding, Mode, Status
 from grader.errors import UsageError
+from grader.report.console import render_page
+from grader.report.guide import answer_now_lines
 from grader.report.view import Attempt, GuideRecord, Progress
 from grader.spec.loading import load_exercise
 from grader.spec.properties import KeepsDtype
@@ -121,6 +123,39 @@ def test_a_failure_in_a_calling_variant_does_not_answer_at_which_sizes_plain_cal
     checks = [structs.replace(each, finding=plain) for each in checks]
     asked = predictions(exercise, structs.replace(verdict, checks=checks))
     assert [(each.question.right, each.happens) for each in asked] == [(0, "expected 1, got 2")]
+
+
+@pytest.mark.parametrize(
+    ("now", "is_fixed", "says"),
+    [
+        (
+            False,
+            True,
+            " ✓  p finite (line 7 now)|before your edits: true|now: false: why|Your edits changed this answer",
+        ),
+        (
+            True,
+            True,
+            " ·  p finite (line 7 now)|before your edits: true|now: still true: why|It did not have to change",
+        ),
+        (
+            True,
+            False,
+            " ·  p finite (line 7 now)|before your edits: true|now: still true: why|Either it is right after",
+        ),
+        (
+            None,
+            True,
+            " ·  p finite (line 7 now)|before your edits: true|now: no answer, because why|Your edits removed",
+        ),
+    ],
+)
+def test_an_answer_is_shown_before_and_after_the_edits_with_its_meaning(now, is_fixed, says):
+    lines = answer_now_lines(
+        "p finite", before=True, now=now, evidence="why", line=7, is_fixed=is_fixed, command="%guide --card 2"
+    )
+    page = render_page(lines, 100, color=False)
+    assert "|".join(each.strip() for each in page.split("\n    ")).startswith(says.strip())
 
 
 def test_a_wrong_reason_belongs_to_another_defect_and_is_not_similar(course):
