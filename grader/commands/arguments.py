@@ -156,7 +156,18 @@ def _nearest(name: str, ids: list[str], commands: tuple[str, ...]) -> str:
 def _exercise(_ctx: click.Context, _parameter: click.Parameter, value: Any) -> Any:
     if isinstance(value, tuple):
         return tuple(require_exercise(current_course(), each) for each in value)
-    return None if value is None else require_exercise(current_course(), value)
+    return None if value is None else _chosen(value)
+
+
+def _chosen(name: str) -> str:
+    """Return the id of the exercise that `name` denotes. For the tiny hunt, use the course that contains it."""
+    from grader.student.first_hunt import FIRST_HUNT, practice_course
+
+    course = current_course()
+    if name != FIRST_HUNT or name in course.exercise_ids():
+        return require_exercise(course, name)
+    click.get_current_context().find_root().obj = practice_course(course)
+    return name
 
 
 def _named(ctx: click.Context, _parameter: click.Parameter, value: str | None) -> str:
@@ -164,7 +175,7 @@ def _named(ctx: click.Context, _parameter: click.Parameter, value: str | None) -
         raise UsageError(
             f"name an exercise, as in python -m grader {ctx.info_name} {current_course().first_exercise()}"
         )
-    return require_exercise(current_course(), value)
+    return _chosen(value)
 
 
 def _named_or_last(ctx: click.Context, parameter: click.Parameter, value: str | None) -> str:

@@ -132,11 +132,15 @@ def grade(
 
 def _print_completed(course: Course, exercise_id: str) -> None:
     """After a fix, print a page if the exercise was the last of its theme, and one if it was the last of all."""
-    from grader.report.tables import render_completed_course, render_completed_theme
+    from grader.report.tables import render_completed_course, render_completed_theme, render_first_end
     from grader.spec.loading import load_exercise
     from grader.student.explanations import explained_exercise
+    from grader.student.first_hunt import PracticeCourse
     from grader.student.progress import load_progress
 
+    if isinstance(course, PracticeCourse):
+        print_report(render_first_end(width=width(), color=has_color()))
+        return
     theme = load_exercise(course.description(exercise_id)).theme
     described = []
     for each in course.exercise_ids():
@@ -468,15 +472,35 @@ def report(exercise_id: str, output: Path | None) -> None:
 @click.command()
 @course_option
 def start() -> None:
-    """Show the steps of your first hunt, and which of them you have done."""
-    from grader.report.tables import first_hunt, render_start
+    """Begin here: a tiny hunt of five minutes, then the steps of your first real one."""
+    from grader.report.tables import first_hunt, render_first_steps, render_start
+    from grader.student.first_hunt import FIRST_HUNT, practice_course
+    from grader.student.progress import load_progress
+    from grader.submission.choice import is_edited
 
     course = current_course()
-    entry = first_hunt(_overview(course))
+    entries = _overview(course)
+    entry = first_hunt(entries)
     if entry is None:
         raise UsageError("there are no exercises yet; make one with python -m grader new")
-    file = course.shown(course.editable_files(entry.exercise)[0])
-    print_report(render_start(entry, file, width=width(), color=has_color()))
+    practice = practice_course(course)
+    progress = load_progress(practice, FIRST_HUNT)
+    if not progress.is_solved() and not any(each.progress.attempts for each in entries):
+        file, _ = practice.editable_files(FIRST_HUNT)
+        story = practice.exercise_folder(FIRST_HUNT) / "README.md"
+        page = render_first_steps(
+            story.read_text(encoding="utf-8"),
+            FIRST_HUNT,
+            progress,
+            practice.shown(file),
+            is_edited=is_edited(practice, file),
+            width=width(),
+            color=has_color(),
+        )
+        print_report(page)
+        return
+    file_name = course.shown(course.editable_files(entry.exercise)[0])
+    print_report(render_start(entry, file_name, width=width(), color=has_color()))
 
 
 @click.command("list", hidden=True)
