@@ -45,7 +45,14 @@ def practice_course(home: Course) -> PracticeCourse:
 
 def _notebook(source: str) -> str:
     """Return a notebook with one cell."""
-    cell = {"cell_type": "code", "execution_count": None, "id": "code", "metadata": {}, "outputs": [], "source": source}
+    cell: dict[str, object] = {
+        "cell_type": "code",
+        "execution_count": None,
+        "id": "code",
+        "metadata": {},
+        "outputs": [],
+        "source": source,
+    }
     return json.dumps({"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}, indent=1) + "\n"
 
 

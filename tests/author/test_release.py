@@ -38,6 +38,7 @@ from grader.spec.fragments import make_near_miss, put_back
 from grader.spec.loading import load_exercise
 from grader.spec.paths import Course
 from grader.student.explanations import SOLUTION
+from grader.student.first_hunt import FIRST_HUNT
 from grader.student.locks import as_numbers
 from grader.student.mirror import mirrored_answers
 from grader.student.unlocking import read_locked
@@ -674,6 +675,20 @@ def test_the_readme_of_the_edition_has_two_commands_and_speaks_of_nothing_that_w
 
 
 @pytest.mark.slow
+@pytest.mark.slow
+def test_the_tiny_hunt_runs_in_the_edition_from_start_to_end(edition):
+    page = run_in(edition, "start").stdout
+    assert page.startswith("Your first five minutes: Too quiet in company\n")
+    assert "wrong with query=2; right with query=1" in run_in(edition, FIRST_HUNT).stdout
+    file = edition / f".grader/start/exercises/{FIRST_HUNT}/attention.py"
+    starter = file.read_text(encoding="utf-8")
+    file.write_text(starter.replace("weights.sum()", "weights.sum(dim=-1, keepdim=True)"), encoding="utf-8")
+    done = run_in(edition, FIRST_HUNT)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "Fixed · 10 of 10 points" in done.stdout
+    assert run_in(edition, "start").stdout.startswith("Your first hunt: exercise_02")
+
+
 def test_the_command_says_what_it_wrote(course, run_cli, tmp_path):
     done = run_cli("release", str(tmp_path / "out"), "3", "--without-hints", cwd=course.root)
     assert (done.returncode, done.stderr) == (0, "")
