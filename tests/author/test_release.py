@@ -22,7 +22,7 @@ from grader.author.sealing import MOST_SEEDS, SealedExercise, seal
 from grader.author.spoilers import find_spoilers
 from grader.checks.case import make_case, seed_draws
 from grader.checks.context import Context
-from grader.checks.outcome import Finding, Status
+from grader.checks.outcome import FailureKind, Finding, Status
 from grader.checks.recording import Recording
 from grader.checks.reference import AbsentReference
 from grader.checks.reference_cache import ReferenceCache
@@ -302,8 +302,12 @@ def verdicts(course: Course, exercise_id: str, texts: dict[str, str], seed: int)
 
 
 def described(finding: Finding | None) -> str:
-    """Return the sentence of a finding without what rounded answers may change: the worst element and the count."""
-    return sentence(structs.replace(finding, place="", elements_off=0, elements=0)) if finding else ""
+    """Return the sentence of a finding, without numbers of wrong values, because right values are rounded at home."""
+    if finding is None:
+        return ""
+    if finding.kind in (FailureKind.VALUES, FailureKind.GRADIENT):
+        finding = structs.replace(finding, place="", expected="", observed="", elements_off=0, elements=0)
+    return sentence(finding)
 
 
 def require_equal(course: Course, edition: Course, exercise_id: str, texts: dict[str, str]) -> list[str]:
