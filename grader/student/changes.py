@@ -40,7 +40,7 @@ def restore_starter(course: Course, exercise_id: str) -> list[str]:
             kept = _free_name(course.state_folder() / "kept" / exercise_id, path)
             write_product(kept, path.read_bytes())
             has_copy = True
-            lines.append(f"{path.name}: your version is kept as {kept.relative_to(course.root)}")
+            lines.append(f"{path.name}: your version is kept as {course.shown(kept)}")
         else:
             lines.append(f"{path.name}: it was missing and is back")
         write_product(path, starter)

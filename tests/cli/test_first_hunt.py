@@ -53,7 +53,10 @@ def test_an_edit_of_the_tiny_hunt_is_kept_until_it_is_reset(own_course, run_cli)
     file.write_text("# mine\n" + starter, encoding="utf-8")
     assert "✓ 5" in run_cli("start", cwd=own_course.root).stdout
     assert file.read_text(encoding="utf-8").startswith("# mine")
-    run_cli("reset", FIRST_HUNT, cwd=own_course.root)
+    said = run_cli("reset", FIRST_HUNT, cwd=own_course.root).stdout
+    kept = re.search(r"attention.py: your version is kept as (\S+)", said)
+    assert kept is not None
+    assert (own_course.root / kept[1]).read_text(encoding="utf-8").startswith("# mine")
     assert file.read_text(encoding="utf-8") == starter
 
 

@@ -191,7 +191,8 @@ def _head(event: VerdictEvent) -> list[Line]:
 def _following(event: FollowingEvent) -> list[Line]:
     exercise = event.exercise
     word = "Next" if event.is_next else "Watching"
-    story = f"exercises/{exercise.id}/README.md tells its story; a verdict follows every save of {event.file}."
+    readme = Path(event.file).with_name("README.md")
+    story = f"{readme} tells its story; a verdict follows every save of {event.file}."
     return [Text(), Text.assemble((f"{word}: {exercise.id}", "bold"), f" · {exercise.title}"), Text(story, "dim")]
 
 

@@ -94,7 +94,7 @@ class Watch:
             exercise = load_exercise(self._course.description(exercise_id))
             followed = FollowedExercise(self._course, exercise, self._judging, is_brief=is_next)
             trap = FollowedTrap(self._course, exercise_id, self._seed, self._inbox.put)
-            file = str(followed.content.path.relative_to(self._course.root))
+            file = self._course.shown(followed.content.path)
             yield FollowingEvent(exercise=exercise, file=file, is_next=is_next)
             with contextlib.closing(trap):
                 yield from self._follow(followed, trap)
