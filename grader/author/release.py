@@ -197,11 +197,11 @@ README = """\
 Each folder in `exercises/` contains a story, a piece of attention code that its author believed to be right, and the
 same code as a notebook. Find out what the code does wrong and fix it. The checks tell you whether you are right.
 
-Install the grader and grade the first hunt. You need Python 3.11 or newer.
+Install the grader and begin with a tiny hunt of five minutes. You need Python 3.11 or newer.
 
 ```sh
 python3 -m venv .venv && . .venv/bin/activate
-pip install torch==2.13.0 -e . && python -m grader {first}
+pip install torch==2.13.0 -e . && python -m grader start
 ```
 
 A plain `pip install torch` may download gigabytes of CUDA libraries. The version above has a CPU build.
@@ -225,7 +225,7 @@ def _readme(exercises: list[Exercise]) -> bytes:
         for exercise in exercises
     ]
     table = "\n".join(["| exercise | story | points |", "| --- | --- | --- |", *rows])
-    return README.format(first=exercises[0].id, table=table).encode()
+    return README.format(table=table).encode()
 
 
 def _overview(course: Course, exercises: list[Exercise], contents: Contents) -> bytes:
