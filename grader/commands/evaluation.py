@@ -76,6 +76,13 @@ def audit(folder: Path, exercise_ids: tuple[str, ...], seeds: int, jobs: int | N
 @click.option("--to", "framework", type=click.Choice(["harbor"]), required=True, help="The framework that runs them.")
 @click.option("--exercise", "exercise_ids", metavar="EXERCISE", multiple=True, help="Export this one; by default all.")
 @click.option(
+    "--form",
+    type=click.Choice(["fix", "trap", "predict", "locate"]),
+    default="fix",
+    show_default=True,
+    help="What the agent does with the file.",
+)
+@click.option(
     "--scheme",
     type=click.Choice(["points", "all_or_nothing", "per_defect", "dense"]),
     default="all_or_nothing",
@@ -87,15 +94,21 @@ def export_tasks(
     folder: Path,
     framework: str,  # noqa: ARG001 - one so far
     exercise_ids: tuple[str, ...],
+    form: str,
     scheme: str,
     with_solutions: bool,
 ) -> None:
-    """Write exercises as task folders in which an agent repairs the file and the kit judges it."""
+    """Write exercises as task folders for agents: to repair the file, to test it, to predict what it does, or to locate
+    its defects.
+    """
+    from grader.evaluation.environments.questions import Form
     from grader.evaluation.harbor.exporting import export_tasks as write_tasks  # a student edition does not have it
     from grader.evaluation.rewards import Scheme
 
     course = current_course()
-    tasks = write_tasks(course, folder, exercise_ids, scheme=Scheme(scheme), with_solutions=with_solutions)
+    tasks = write_tasks(
+        course, folder, exercise_ids, form=Form(form), scheme=Scheme(scheme), with_solutions=with_solutions
+    )
     noun = "task" if len(tasks) == 1 else "tasks"
     click.echo(f"Wrote {len(tasks):,} {noun} to {folder}.")
 

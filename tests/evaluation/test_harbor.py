@@ -11,10 +11,12 @@ import pytest
 from grader import cheats
 from grader.errors import UsageError
 from grader.evaluation.catalogue import hunt_of
+from grader.evaluation.environments.questions import Form
+from grader.evaluation.guided import inquiry
 from grader.evaluation.harbor.exporting import export_tasks
 from grader.evaluation.rewards import Scheme
 from grader.spec.loading import load_exercise
-from grader.spec.paths import Course
+from grader.spec.paths import TRAP, Course
 from tests.support.paths import ROOT
 
 COURSE = Course(root=ROOT)
@@ -64,11 +66,11 @@ def test_settings_of_every_exercise_can_be_read(tmp_path):
         assert settings["metadata"]["license_note"].startswith("Adapted from ")
 
 
-def verified(task: Path, folder: Path, file: Path) -> tuple[int, str | None]:
+def verified(task: Path, folder: Path, file: Path, form: Form = Form.FIX) -> tuple[int, str | None]:
     """Run the verifier as its container does. Return its exit code and the reward that it wrote."""
     verifier = task / "tests" / "verifier"
     module = "grader.evaluation.harbor.verifying"
-    command = [sys.executable, "-m", module, verifier / "course", EXERCISE, file, folder, "all_or_nothing"]
+    command = [sys.executable, "-m", module, verifier / "course", task.name, file, folder, "all_or_nothing", form]
     done = subprocess.run(command, cwd=verifier, capture_output=True, text=True, timeout=120, check=False)
     reward = folder / "reward.txt"
     return done.returncode, reward.read_text(encoding="utf-8").strip() if reward.exists() else None
@@ -104,12 +106,59 @@ def test_a_fault_of_the_kit_leaves_no_reward_not_even_a_forged_one(task, tmp_pat
         description.write_text(right, encoding="utf-8")
 
 
+def right_answer(form: Form, exercise_id: str) -> str:
+    """Return what earns everything in another form than a fix."""
+    match form:
+        case Form.TRAP:
+            return (COURSE.reference(exercise_id).parent / TRAP).read_text(encoding="utf-8")
+        case Form.PREDICT:
+            questions = inquiry.inquire(COURSE, exercise_id).questions
+            return "\n".join(f"{number}: {each.right + 1}" for number, each in enumerate(questions, 1))
+    return "attn_scores unchanged 41\nattn_weights[0, 0, 1] not equals 0\n"
+
+
+@pytest.fixture(scope="module")
+def _inquiries_end():
+    yield
+    inquiry.close()
+
+
+@pytest.mark.usefixtures("_inquiries_end")
+@pytest.mark.parametrize("form", [Form.TRAP, Form.PREDICT, Form.LOCATE])
+def test_the_other_forms_have_an_answer_of_their_own_that_alone_is_judged(tmp_path, form):
+    (task,) = export_tasks(COURSE, tmp_path / "tasks", ["exercise_03"], form=form)
+    settings = tomllib.loads((task / "task.toml").read_text(encoding="utf-8"))
+    (answer,) = settings["artifacts"]
+    assert settings["metadata"]["form"] == form
+    assert f"Write your answer to `{answer}`" in (task / "instruction.md").read_text(encoding="utf-8")
+    assert f"{answer} /logs/verifier all_or_nothing {form}\n" in (task / "tests/test.sh").read_text(encoding="utf-8")
+
+    file, right = tmp_path / Path(answer).name, right_answer(form, "exercise_03")
+    assert verified(task, tmp_path / "logs", file, form) == (0, "0.000000")
+    file.write_text(right, encoding="utf-8")
+    assert verified(task, tmp_path / "logs", file, form) == (0, "1.000000")
+    file.write_text(COURSE.reference("exercise_03").read_text(encoding="utf-8"), encoding="utf-8")
+    assert verified(task, tmp_path / "logs", file, form) == (0, "0.000000")
+    other = tmp_path / "right.txt"
+    other.write_text(right, encoding="utf-8")
+    file.unlink()
+    file.symlink_to(other)
+    assert verified(task, tmp_path / "logs", file, form) == (0, "0.000000")
+
+
+def test_there_is_nothing_to_locate_in_a_decoy_and_no_solution_but_for_fixes(tmp_path):
+    assert export_tasks(COURSE, tmp_path, ["exercise_35"], form=Form.LOCATE) == []
+    with pytest.raises(UsageError, match="there are no solutions in the form trap"):
+        export_tasks(COURSE, tmp_path, ["exercise_03"], form=Form.TRAP, with_solutions=True)
+
+
 @pytest.mark.slow
 def test_the_starter_earns_nothing_in_any_scheme_but_the_dense_one(task, tmp_path):
     verifier = task / "tests" / "verifier"
     for scheme in Scheme:
         command = [sys.executable, "-m", "grader.evaluation.harbor.verifying", verifier / "course", EXERCISE]
-        subprocess.run([*command, task / "environment" / FILE, tmp_path, scheme], cwd=verifier, timeout=120, check=True)
+        arguments = [task / "environment" / FILE, tmp_path, scheme, Form.FIX]
+        subprocess.run([*command, *arguments], cwd=verifier, timeout=120, check=True)
         earned = float((tmp_path / "reward.txt").read_text(encoding="utf-8"))
         assert (0 < earned < 1) if scheme is Scheme.DENSE else earned == 0
 

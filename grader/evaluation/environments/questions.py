@@ -78,16 +78,21 @@ def hunts_of(exercise_ids: Iterable[str] = (), course: str | Path | None = None,
 
 def question(hunt: Hunt, form: Form, course: str | Path | None = None) -> str:
     """Return the question for a model: story, interface, file and task."""
+    task = task_of(hunt, form, course)
+    return f"{hunt.prompt}\n`{hunt.file_name}`:\n\n```python\n{hunt.starter.rstrip()}\n```\n\n{task}\n"
+
+
+def task_of(hunt: Hunt, form: Form, course: str | Path | None = None) -> str:
+    """Return what a model is asked to do with the file."""
     match form:
         case Form.FIX:
-            task = FIX_TASK
+            return FIX_TASK
         case Form.TRAP:
-            task = TRAP_TASK.format(entry=hunt.entry)
+            return TRAP_TASK.format(entry=hunt.entry)
         case Form.PREDICT:
-            task = predict_task(open_course(course), hunt.id)
+            return predict_task(open_course(course), hunt.id)
         case Form.LOCATE:
-            task = locate_task(open_course(course), hunt.id)
-    return f"{hunt.prompt}\n`{hunt.file_name}`:\n\n```python\n{hunt.starter.rstrip()}\n```\n\n{task}\n"
+            return locate_task(open_course(course), hunt.id)
 
 
 async def assess(

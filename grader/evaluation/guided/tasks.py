@@ -73,9 +73,7 @@ def assess_claims(course: Course, exercise_id: str, answer: str) -> tuple[float,
 def claims_in(answer: str) -> list[str]:
     """Return the first claims of the last fenced block in an answer, without bullets."""
     blocks = FENCED.findall(answer)
-    lines = (
-        [re.sub(r"^[\s>*-]*(?:\d+[.)]\s+)?", "", line).strip() for line in blocks[-1].splitlines()] if blocks else []
-    )
+    lines = [BULLET.sub("", line).strip() for line in blocks[-1].splitlines()] if blocks else []
     return [*dict.fromkeys(each for each in lines if each)][:MOST_CLAIMS]
 
 

@@ -8,10 +8,12 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from grader.author.autograder import kit_files, pins
 from grader.errors import UsageError
-from grader.evaluation.catalogue import Hunt, hunt_of
+from grader.evaluation.catalogue import Hunt
+from grader.evaluation.environments.questions import Form, hunts_of, task_of
 from grader.evaluation.rewards import Scheme
 from grader.spec.loading import load_exercise
-from grader.spec.paths import Course
+from grader.spec.paths import TRAP, Course
+from grader.trap.implementations import files_for_traps
 
 PAGES = ("task.toml", "instruction.md", "environment/Dockerfile", "tests/Dockerfile", "tests/test.sh")
 """The files that are made from templates."""
@@ -20,41 +22,53 @@ EXECUTABLE = 0o755
 VERIFIER_SECONDS = 120
 """The verifier's time in addition to the exercise's own limit: importing torch takes long on a busy machine."""
 
+ANSWER = "answer.txt"
+"""The file with an agent's predictions or claims."""
+
 
 def export_tasks(
     course: Course,
     folder: Path,
     exercise_ids: Iterable[str] = (),
     *,
+    form: Form = Form.FIX,
     scheme: Scheme = Scheme.ALL_OR_NOTHING,
     with_solutions: bool = False,
 ) -> list[Path]:
-    """Write a task folder for each exercise, and return the folders.
+    """Write a task folder for each exercise that has this form, and return the folders.
 
     `environment/` is the agent's side, with only the starter. `tests/` is the verifier's side, an image of its own with
-    the kit, the reference and the checks. `with_solutions` adds `solution/` for Harbor's oracle. Raise `UsageError` for
-    an unknown exercise, a course without references or a folder in use.
+    the kit, the reference and the checks. `with_solutions` adds `solution/` for Harbor's oracle, in the form of fixes.
+    Raise `UsageError` for an unknown exercise, a course without references, a folder in use, or solutions in another
+    form.
     """
-    chosen = list(dict.fromkeys(exercise_ids)) or course.exercise_ids()
-    for exercise_id in chosen:
+    if with_solutions and form is not Form.FIX:
+        raise UsageError(f"there are no solutions in the form {form}; leave out --with-solutions")
+    for exercise_id in exercise_ids:
         course.require(exercise_id)
+    hunts = hunts_of(dict.fromkeys(exercise_ids), course.root, form)
+    for exercise_id in [hunt.id for hunt in hunts]:
         if not course.reference(exercise_id).is_file():
             raise UsageError(f"{exercise_id} has no reference here; export from a course with solutions/")
         if (folder / exercise_id).exists():
             raise UsageError(f"{folder / exercise_id} exists, and nothing is overwritten; name a new folder")
     kit, requirements = kit_files(), "".join(f"{pin}\n" for pin in pins())
     return [
-        _write_task(
-            course, folder / each, hunt_of(course, each), kit, requirements, scheme, with_solutions=with_solutions
-        )
-        for each in chosen
+        _write_task(course, folder / hunt.id, hunt, form, kit, requirements, scheme, with_solutions=with_solutions)
+        for hunt in hunts
     ]
+
+
+def answer_file(hunt: Hunt, form: Form) -> str:
+    """Return the name of the file that is judged."""
+    return {Form.FIX: hunt.file_name, Form.TRAP: TRAP}.get(form, ANSWER)
 
 
 def _write_task(
     course: Course,
     folder: Path,
     hunt: Hunt,
+    form: Form,
     kit: dict[Path, bytes],
     requirements: str,
     scheme: Scheme,
@@ -70,15 +84,22 @@ def _write_task(
     templates.filters["toml"] = _quoted
     limits = load_exercise(course.description(hunt.id)).limits
     seconds = VERIFIER_SECONDS + round(limits.seconds.total)
-    files = {
-        Path(page): templates.get_template(f"{page}.j2").render(hunt=hunt, scheme=scheme, seconds=seconds).encode()
-        for page in PAGES
+    values = {
+        "hunt": hunt,
+        "form": form,
+        "scheme": scheme,
+        "seconds": seconds,
+        "answer": answer_file(hunt, form),
+        "task": task_of(hunt, form, course.root),
     }
+    files = {Path(page): templates.get_template(f"{page}.j2").render(values).encode() for page in PAGES}
     files[Path("environment") / hunt.file_name] = hunt.starter.encode()
     verifier = Path("tests") / "verifier"
     files |= {verifier / path: content for path, content in kit.items()}
     files[verifier / "requirements.txt"] = requirements.encode()
-    for path in (*course.judged_by(hunt.id), *_starters(course, hunt.id), course.key(hunt.id)):
+    paths = [*course.judged_by(hunt.id), *_starters(course, hunt.id), course.key(hunt.id)]
+    paths += files_for_traps(course, hunt.id) if form is Form.TRAP else []
+    for path in paths:
         if path.is_file():
             files[verifier / "course" / path.relative_to(course.root)] = path.read_bytes()
     if with_solutions:
