@@ -204,6 +204,7 @@ def names_and_ids(course) -> list[str]:
     return [text for defect in defects for text in (defect.id, defect.title)]
 
 
+@pytest.mark.slow
 def test_gradescope_reads_points_for_each_fixed_defect_by_its_number(course, grader):
     machine = grader("gradescope")
     done, results = machine.grade(starter(EXERCISE))

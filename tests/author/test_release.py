@@ -693,6 +693,7 @@ def test_the_tiny_hunt_runs_in_the_edition_from_start_to_end(edition):
     assert run_in(edition, "start").stdout.startswith("Your first hunt: exercise_02")
 
 
+@pytest.mark.slow
 def test_the_command_says_what_it_wrote(course, run_cli, tmp_path):
     done = run_cli("release", str(tmp_path / "out"), "3", "--without-hints", cwd=course.root)
     assert (done.returncode, done.stderr) == (0, "")
