@@ -11,7 +11,7 @@ from pathlib import Path
 
 from grader.processes.examiner_process import usable_cores
 from grader.spec.paths import Course
-from tests.benchmarks import batch, peers, profile, scale, single, unordered
+from tests.benchmarks import batch, peers, profile, scale, single, traps, unordered
 from tests.benchmarks.commands import machine
 from tests.benchmarks.table import CannotRunError
 from tests.support.paths import ROOT
@@ -27,6 +27,7 @@ PARTS: dict[str, Part] = {
     "scale": lambda given: scale.scale(
         given.submissions or 100_000, given.jobs, given.distinct, given.exercises, shares=not given.no_share
     ),
+    "traps": lambda given: traps.traps(given.runs or 1, given.exercises),
     "unordered": lambda given: unordered.unordered(given.submissions or 2_000, given.jobs, given.exercises),
     "profile": lambda given: profile.profile(given.submissions or 300, given.exercises),
     "peers": lambda given: peers.peers(given.runs or 3, given.peers_venv),
