@@ -13,7 +13,9 @@ IMPORT = ["-c", "import torch"]
 
 def traps(runs: int, exercise_ids: Sequence[str]) -> Iterator[str]:
     """Yield lines about model traps and gradings of references; the commands take turns."""
-    yield headline("A model trap beside the grading of its hunt", f"each hunt {runs} times, in turns; whole processes")
+    yield headline(
+        "A model trap beside the grading of its hunt", f"runs of each hunt: {runs}; in turns, whole processes"
+    )
     course = Course(root=ROOT)
     trap_times: list[float] = []
     grade_times: list[float] = []

@@ -121,7 +121,7 @@ def of_kinds(platform: str, **verdicts: tuple[str, float]) -> dict[str, tuple[st
 def test_the_ten_commands_of_a_term_do_what_the_readme_says(term: Term) -> None:
     description = term.course.description("exercise_03")
     mended = description.read_text(encoding="utf-8")
-    description.write_text(mended.replace("equivalents:", f"{STRICT}equivalents:", 1), encoding="utf-8")
+    description.write_text(mended.replace("near_misses:", f"{STRICT}near_misses:", 1), encoding="utf-8")
     term.hand_in()
     release, canvas, moodle, repositories, nbgrader, page, grades, feedback, history, regrade = commands()
     term.run(release)

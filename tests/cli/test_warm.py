@@ -68,8 +68,8 @@ def with_descriptors(count: int) -> Disturbance:
     def send(course: WarmCourse) -> None:
         with course.connection() as connection, open(os.devnull) as null:
             request = warm_socket.Request([*GRADE], str(course.root), {}, 0)
-            send_message(connection, RUN_REQUEST, request.encode(), (null.fileno(),) * count)
-            with contextlib.suppress(OSError):
+            with contextlib.suppress(OSError):  # it may leave as soon as it has read the descriptors
+                send_message(connection, RUN_REQUEST, request.encode(), (null.fileno(),) * count)
                 receive_message(connection)
 
     return send

@@ -101,7 +101,7 @@ def test_only_starters_with_defects_have_something_to_locate():
 @pytest.mark.parametrize("exercise_id", [hunt.id for hunt in hunts_of(course=ROOT, form=Form.LOCATE)])
 def test_every_starter_has_questions_and_values_to_make_claims_about(exercise_id):
     found = inquiry.inquire(COURSE, exercise_id)
-    assert len(found.questions) > 1
+    assert found.questions
     assert found.forms
     for each in load_exercise(COURSE.description(exercise_id)).defects:
         for form in (Form.PREDICT, Form.LOCATE):
