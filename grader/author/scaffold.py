@@ -13,6 +13,7 @@ from grader.author.rendering import render
 from grader.spec.document import Dumper
 from grader.spec.exercise import Exercise
 from grader.spec.problem import blank
+from grader.student.notebook_file import notebook_content
 from grader.submission import DEMONSTRATION, Submission
 
 Cell = dict[str, Any]
@@ -101,9 +102,7 @@ def notebook_text(cells: list[Cell]) -> str:
     """Return the cells as a notebook file of format 4.5."""
     import nbformat  # here, because most derived files need no notebook
 
-    kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
-    content = {"cells": cells, "metadata": {"kernelspec": kernel}, "nbformat": 4, "nbformat_minor": 5}
-    notebook = nbformat.from_dict(content)
+    notebook = nbformat.from_dict(notebook_content(cells))
     nbformat.validate(notebook)
     return str(nbformat.writes(notebook)) + "\n"
 

@@ -116,10 +116,11 @@ def answer_now_lines(
     `now` is None if the claim has no answer any more. `line` is where its line is now, 0 if it has not moved. `command`
     asks for new claims.
     """
+    is_changed = now is not None and now is not before
     if now is None:
         answer = f"no answer, because {evidence}"
         meaning = f"Your edits removed what this claim is about. Make a claim about what replaced it: {command}"
-    elif now is not before:
+    elif is_changed:
         answer = f"{str(now).lower()}: {evidence}"
         meaning = "Your edits changed this answer, so it was a trace of a bug."
     else:
@@ -129,7 +130,7 @@ def answer_now_lines(
             if is_fixed
             else "Either it is right after all, or a bug is left that makes it so: read the code that makes this value."
         )
-    mark = Text(" ✓", "green") if now is not None and now is not before else Text(" ·", "dim")
+    mark = Text(" ✓", "green") if is_changed else Text(" ·", "dim")
     moved = f" (line {line} now)" if line else ""
     texts = (
         f"{printable(claim, MOST_TEXT)}{moved}",

@@ -45,7 +45,7 @@ class Conversation:
     def ask(self, prompt: str) -> str | None:
         """Return the answer to a prompt; None for an empty line, and for the end of the input.
 
-        If answers were given beforehand, the end of these is the end of the input. Raise `ConversationEndedError` if
+        If answers were given beforehand, the input ends after the last of them. Raise `ConversationEndedError` if
         the student leaves the terminal.
         """
         if self._has_answers:

@@ -7,6 +7,7 @@ from pathlib import Path
 from grader.spec.fragments import put_back
 from grader.spec.loading import load_exercise
 from grader.spec.paths import USUAL_MODULE, Course, write_product
+from grader.student.notebook_file import notebook_content
 
 FIRST_HUNT = "exercise_00"
 TEMPLATES = Path(__file__).parent / "templates" / "first_hunt"
@@ -53,7 +54,7 @@ def _notebook(source: str) -> str:
         "outputs": [],
         "source": source,
     }
-    return json.dumps({"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}, indent=1) + "\n"
+    return json.dumps(notebook_content([cell]), indent=1) + "\n"
 
 
 def _write(path: Path, content: bytes) -> None:

@@ -297,19 +297,21 @@ class _Hunt:
         """Answer the claims that the student called wrong on the fixed file, and count those that changed."""
         if not self._record.evidence:
             return
-        self._show(*plain_lines("These answers were not as they should be, you said. Here they are for your file now:"))
+        self._show(*plain_lines("You said that these answers were not as they should be. In your file now:"))
         after = source_of(self._submission)
-        claims = [moved_claim(parse_claim(text), call.source, after) for text in self._record.evidence]
+        earlier = [parse_claim(text) for text in self._record.evidence]
+        claims = [moved_claim(claim, call.source, after) for claim in earlier]
         answers = answer_claims(self._judge, self._exercise.id, self._submission, call, claims)
         contradicted = set(self._record.contradicted)
-        for (text, before), claim, answer in zip(self._record.evidence.items(), claims, answers, strict=True):
+        asked = zip(self._record.evidence.items(), earlier, claims, answers, strict=True)
+        for (text, before), first, claim, answer in asked:
             contradicted |= {text} if answer.is_true is not None and answer.is_true is not before else set()
             lines = answer_now_lines(
                 text,
                 before=before,
                 now=answer.is_true,
                 evidence=answer.evidence,
-                line=claim.line if claim.line != parse_claim(text).line else 0,
+                line=claim.line if claim.line != first.line else 0,
                 is_fixed=self._verdict.outcome is Result.FIXED,
                 command=self._command("--card 2"),
             )

@@ -679,7 +679,6 @@ def test_the_readme_of_the_edition_has_two_commands_and_speaks_of_nothing_that_w
 
 
 @pytest.mark.slow
-@pytest.mark.slow
 def test_the_tiny_hunt_runs_in_the_edition_from_start_to_end(edition):
     page = run_in(edition, "start").stdout
     assert page.startswith("Your first five minutes: Too quiet in company\n")

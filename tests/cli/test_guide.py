@@ -141,7 +141,7 @@ def test_the_guide_ends_when_its_student_leaves_the_terminal(own_course, leave, 
         stdout=theirs,
         stderr=theirs,
         env=environment,
-        preexec_fn=own_terminal,  # noqa: PLW1509 - before any thread of the test could matter
+        preexec_fn=own_terminal,  # noqa: PLW1509 - this process has one thread
     ) as process:
         os.close(theirs)
         page = b""

@@ -16,7 +16,7 @@ from grader.evaluation.guided import inquiry
 from grader.evaluation.harbor.exporting import export_tasks
 from grader.evaluation.rewards import Scheme
 from grader.spec.loading import load_exercise
-from grader.spec.paths import TRAP, Course
+from grader.spec.paths import Course
 from tests.support.paths import ROOT
 
 COURSE = Course(root=ROOT)
@@ -110,7 +110,8 @@ def right_answer(form: Form, exercise_id: str) -> str:
     """Return what earns everything in another form than a fix."""
     match form:
         case Form.TRAP:
-            return (COURSE.reference(exercise_id).parent / TRAP).read_text(encoding="utf-8")
+            fenced = '"""Tests that can be run like this:\n\n```\npytest trap.py\n```\n"""\n\n'
+            return fenced + COURSE.model_trap(exercise_id).read_text(encoding="utf-8")
         case Form.PREDICT:
             questions = inquiry.inquire(COURSE, exercise_id).questions
             return "\n".join(f"{number}: {each.right + 1}" for number, each in enumerate(questions, 1))

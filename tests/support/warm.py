@@ -70,8 +70,8 @@ class WarmCourse:
         return process
 
     def _start(self) -> None:
-        """Grade in a new interpreter: a fork of tests that use much memory would not stay."""
-        flags = ["-B"] if sys.flags.dont_write_bytecode else []  # equal flags are a part of the socket's name
+        """Grade in a new interpreter: a fork of this process may use too much memory to stay warm."""
+        flags = ["-B"] if sys.flags.dont_write_bytecode else []  # the socket's name depends on the flags
         command = [sys.executable, *flags, "-m", "grader", *GRADE]
         subprocess.run(command, cwd=self.root, capture_output=True, timeout=WAIT_SECONDS, check=False)
 

@@ -115,7 +115,7 @@ async def assess(
             return _of_fix(await agrade(hunt.id, code, course=course, seed=seed), code, scheme)
         if form is Form.TRAP:
             code = extract_tests(answer)
-            return await asyncio.to_thread(_assess_trap, hunt, code, scheme, course, seed)
+            return await asyncio.to_thread(assess_trap, hunt, code, scheme, course, seed)
         return await asyncio.to_thread(_assess_guided, hunt, form, answer, course)
     except KitError as error:
         return Assessment(value=None, feedback="The kit could not judge this answer.", code=code, record=_error(error))
@@ -127,7 +127,10 @@ def _assess_guided(hunt: Hunt, form: Form, answer: str, course: str | Path | Non
     return Assessment(value=value, feedback=feedback, code=answer, record=msgspec.to_builtins(found))
 
 
-def _assess_trap(hunt: Hunt, code: str, scheme: Scheme, course: str | Path | None, seed: int | None) -> Assessment:
+def assess_trap(
+    hunt: Hunt, code: str, scheme: Scheme, course: str | Path | None = None, seed: int | None = None
+) -> Assessment:
+    """Assess tests. Raise `KitError` if the kit cannot judge."""
     result = grade_trap(hunt.id, code, course=course, seed=seed)
     return Assessment(
         value=trap_reward(result, scheme),

@@ -16,6 +16,7 @@ from grader.evaluation.fresh.made import Made
 from grader.spec.document import Dumper
 from grader.spec.exercise import Exercise
 from grader.spec.paths import Course
+from grader.student.notebook_file import notebook_content
 from grader.verdict.digest import key_digest
 from grader.verdict.signatures import encode_key
 
@@ -145,9 +146,7 @@ def _dump(values: dict[str, Any]) -> str:
 
 
 def _notebook(cells: list[dict[str, Any]]) -> str:
-    kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
-    content = {"cells": cells, "metadata": {"kernelspec": kernel}, "nbformat": 4, "nbformat_minor": 5}
-    return json.dumps(content, indent=1, ensure_ascii=False) + "\n"
+    return json.dumps(notebook_content(cells), indent=1, ensure_ascii=False) + "\n"
 
 
 def _write(path: Path, text: str) -> None:

@@ -44,8 +44,6 @@ def export_tasks(
     """
     if with_solutions and form is not Form.FIX:
         raise UsageError(f"there are no solutions in the form {form}; leave out --with-solutions")
-    for exercise_id in exercise_ids:
-        course.require(exercise_id)
     hunts = hunts_of(dict.fromkeys(exercise_ids), course.root, form)
     for exercise_id in [hunt.id for hunt in hunts]:
         if not course.reference(exercise_id).is_file():
@@ -59,7 +57,7 @@ def export_tasks(
     ]
 
 
-def answer_file(hunt: Hunt, form: Form) -> str:
+def _answer_file(hunt: Hunt, form: Form) -> str:
     """Return the name of the file that is judged."""
     return {Form.FIX: hunt.file_name, Form.TRAP: TRAP}.get(form, ANSWER)
 
@@ -89,7 +87,7 @@ def _write_task(
         "form": form,
         "scheme": scheme,
         "seconds": seconds,
-        "answer": answer_file(hunt, form),
+        "answer": _answer_file(hunt, form),
         "task": task_of(hunt, form, course.root),
     }
     files = {Path(page): templates.get_template(f"{page}.j2").render(values).encode() for page in PAGES}

@@ -17,7 +17,7 @@ import msgspec
 from grader.api import grade
 from grader.errors import KitError
 from grader.evaluation.catalogue import hunt_of
-from grader.evaluation.environments.questions import Form, assess
+from grader.evaluation.environments.questions import Form, assess, assess_trap
 from grader.evaluation.guided import inquiry
 from grader.evaluation.rewards import Scheme, reward
 from grader.report.json import to_dict
@@ -71,12 +71,12 @@ def _judge_answer(
     course: Path, exercise_id: str, file: Path, scheme: Scheme, form: Form
 ) -> tuple[float | None, dict[str, Any]]:
     """Return the reward of tests, predictions or claims, None if the kit cannot judge, and a record of plain data."""
-    text = _read_answer(file)
-    if FENCE not in text:
-        text = f"{FENCE}\n{text}\n{FENCE}\n"
-    try:
-        found = asyncio.run(assess(hunt_of(Course(root=course), exercise_id), form, text, scheme=scheme, course=course))
-    finally:
+    hunt, text = hunt_of(Course(root=course), exercise_id), _read_answer(file)
+    if form is Form.TRAP:
+        found = assess_trap(hunt, text, scheme, course)
+    else:
+        fenced = text if FENCE in text else f"{FENCE}\n{text}\n{FENCE}\n"
+        found = asyncio.run(assess(hunt, form, fenced, course=course))
         inquiry.close()
     return found.value, found.record
 
