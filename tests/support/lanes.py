@@ -8,11 +8,13 @@ receives messages, and the kit forks its nurseries only from a process with one 
 """
 
 import builtins
+import faulthandler
 import itertools
 import os
 import signal
 import struct
 import sys
+import time
 import traceback
 import warnings
 from collections.abc import Iterator
@@ -26,6 +28,9 @@ from tests.support.selection import ADDED, is_of_a_file
 MOST_LANES = 3
 """One more lane than cores: a lane waits for a sixth of its time, mostly for a deadline."""
 
+LONGEST_SECONDS = 900.0
+"""The longest test, of the lowest versions, installs torch and takes a few minutes."""
+
 NUMBER = struct.Struct("I")
 DEBUGGING = ("usepdb", "trace", "setupshow", "setuponly", "setupplan", "collectonly")
 
@@ -37,6 +42,7 @@ Call = tuple[str, dict[str, Any]]
 def pytest_addoption(parser: pytest.Parser) -> None:
     lanes = min(MOST_LANES, len(os.sched_getaffinity(0)) + 1) if sys.platform == "linux" else 1
     parser.addoption("--lanes", type=int, default=lanes, help="run the tests in so many processes side by side")
+    parser.addoption("--longest", type=float, default=LONGEST_SECONDS, help="in lanes: seconds until a test hangs")
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -53,12 +59,14 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
     os.close(numbers)
     try:
         while open_lanes := {lane.reports: lane for lane in lanes if not lane.is_over}:
-            for reports in wait(list(open_lanes)):
+            for reports in wait(list(open_lanes), timeout=1.0):
                 open_lanes[reports].receive()
                 if session.shouldfail:
                     raise session.Failed(session.shouldfail)
                 if session.shouldstop:
                     raise session.Interrupted(session.shouldstop)
+            for lane in open_lanes.values():
+                lane.end_if_it_hangs(option.longest)
     finally:
         for lane in lanes:
             lane.end()
@@ -96,6 +104,7 @@ class Lane:
         self.is_over = False
         self._config = session.config
         self._calls: list[Call] = []
+        self._heard = time.monotonic()
         self.reports, reports = Pipe(duplex=False)
         self._process = os.fork()
         if self._process == 0:
@@ -107,9 +116,8 @@ class Lane:
         try:
             message: Call | None = self.reports.recv()
         except EOFError:
-            last = next((given["nodeid"] for _, given in reversed(self._calls) if "nodeid" in given), "its last test")
-            self._repeat_calls()
-            raise pytest.UsageError(f"a lane of tests died at {last}") from None
+            self._fail("a lane of tests died at {test}")
+        self._heard = time.monotonic()
         if message is None:
             self.is_over = True
         elif message[0] == "unit":
@@ -117,10 +125,24 @@ class Lane:
         else:
             self._calls.append(message)
 
+    def end_if_it_hangs(self, seconds: float) -> None:
+        """End a lane that has sent nothing for so long, after it has written its stack to stderr."""
+        if self.is_over or time.monotonic() - self._heard < seconds:
+            return
+        os.kill(self._process, signal.SIGUSR2)
+        time.sleep(1.0)
+        os.kill(self._process, signal.SIGKILL)
+        self._fail("a lane of tests hangs at {test}")
+
     def end(self) -> None:
         if not self.is_over:
             os.kill(self._process, signal.SIGTERM)
         os.waitpid(self._process, 0)
+
+    def _fail(self, message: str) -> NoReturn:
+        last = next((given["nodeid"] for _, given in reversed(self._calls) if "nodeid" in given), "its last test")
+        self._repeat_calls()
+        raise pytest.UsageError(message.format(test=last))
 
     def _repeat_calls(self) -> None:
         for hook, given in self._calls:
@@ -178,6 +200,7 @@ class Runner:
         plugins = self._session.config.pluginmanager
         capture = plugins.getplugin("capturemanager")
         capture.stop_global_capturing()
+        faulthandler.register(signal.SIGUSR2, file=os.dup(2))
         capture.start_global_capturing()
         nowhere = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - stays open until the lane ends
         quiet = pytest.TerminalReporter(self._session.config, nowhere)

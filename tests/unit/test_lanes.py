@@ -114,6 +114,13 @@ def test_a_lane_that_dies_is_an_error_and_no_silence(lanes):
     assert re.search(r"ERROR: a lane of tests died at .*first.py::test_ends_all", output)
 
 
+def test_a_lane_that_hangs_is_ended_with_its_stack(lanes):
+    hanging = "import time\n\ndef test_hangs():\n    time.sleep(100)\n"
+    output = lanes("--lanes", "2", "--longest", "3", first=hanging, second=SECOND)
+    assert re.search(r"ERROR: a lane of tests hangs at .*first.py::test_hangs", output)
+    assert 'test_first.py", line 4 in test_hangs' in output
+
+
 @pytest.mark.slow
 def test_shares_hold_each_test_once_and_what_shares_a_fixture_or_a_subject_in_one(lanes):
     text = "import pytest\n\n@pytest.mark.parametrize('host', 'abcdef')\ndef test_one(host):\n    pass\n\n"
