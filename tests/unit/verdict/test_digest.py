@@ -27,7 +27,8 @@ from grader.spec.paths import Course
 from grader.verdict.digest import key_digest
 for line in sys.stdin:
     if os.fork():
-        os.wait()
+        if os.wait()[1]:
+            break
         continue
     course = Course(root=Path.cwd())
     proof = "-".join(result_digests(course, "exercise_03").values())
