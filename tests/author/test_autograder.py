@@ -382,10 +382,11 @@ def test_classroom_50_gets_whole_points_and_a_report_whatever_lies_in_the_checko
     ("platform", "user"),
     [
         ("gradescope", 0),
-        pytest.param("prairielearn", 0, marks=pytest.mark.slow),
-        pytest.param("classroom50", RUNNER, marks=pytest.mark.slow),
+        ("prairielearn", 0),
+        ("classroom50", RUNNER),
     ],
 )
+@pytest.mark.slow
 def test_modules_beside_a_submission_run_in_no_interpreter_of_a_package(grader, tmp_path, platform, user):
     """The student's folder has a module for each name that the package starts or imports."""
     machine = grader(platform, user=user)

@@ -116,7 +116,7 @@ def _profile_batch(root: Path, samples: Path) -> Profiled:
     before, started = resource.getrusage(resource.RUSAGE_SELF), time.perf_counter()
     profiler.enable()
     engine = local_engine(course, 1, is_strict=True)
-    options = Options(SEED, shares=False)
+    options = Options(seed=SEED, shares=False)
     grade_submissions(course, samples, gradebook, engine, options, lambda _total: lambda _progress: None)
     profiler.disable()
     wall, after = time.perf_counter() - started, resource.getrusage(resource.RUSAGE_SELF)

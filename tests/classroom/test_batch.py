@@ -244,8 +244,13 @@ def test_a_mended_typo_regrades_nobody_and_other_points_are_added_up_anew(grade,
 
 
 @pytest.mark.parametrize(
-    ("more", "judged"), [("# more\n", 1), pytest.param("\nlimits: {memory_mb: 900}\n", 2, marks=pytest.mark.slow)]
+    ("more", "judged"),
+    [
+        ("# more\n", 1),
+        ("\nlimits: {memory_mb: 900}\n", 2),
+    ],
 )
+@pytest.mark.slow
 def test_an_exercise_that_changes_while_the_batch_runs_is_left_for_the_next_run(
     grade, own_course, tmp_path, more, judged
 ):

@@ -486,6 +486,7 @@ def test_long_names_cost_only_themselves(tmp_path):
     assert any("mal is a file, not a folder" in line for line in lines)
 
 
+@pytest.mark.slow
 def test_a_class_of_forty_with_every_trick_has_the_right_grades_and_every_trick_is_named(tmp_path, course):
     """One student for each trick, in a course of nbgrader's; Eve's folders lie beside the others."""
     root = make_class(tmp_path / "class", nbgrader)

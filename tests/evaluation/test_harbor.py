@@ -124,11 +124,9 @@ def _inquiries_end():
     inquiry.close()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("_inquiries_end")
-@pytest.mark.parametrize(
-    "form",
-    [Form.LOCATE, *(pytest.param(each, marks=pytest.mark.slow) for each in (Form.TRAP, Form.PREDICT))],
-)
+@pytest.mark.parametrize("form", [Form.LOCATE, Form.TRAP, Form.PREDICT])
 def test_the_other_forms_have_an_answer_of_their_own_that_alone_is_judged(tmp_path, form):
     (task,) = export_tasks(COURSE, tmp_path / "tasks", ["exercise_03"], form=form)
     settings = tomllib.loads((task / "task.toml").read_text(encoding="utf-8"))

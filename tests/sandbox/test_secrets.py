@@ -5,6 +5,8 @@ import re
 import secrets
 import shutil
 
+import pytest
+
 from tests.support.commands import run_program
 from tests.support.hostile import starter
 from tests.support.paths import ROOT
@@ -72,6 +74,7 @@ SHIFTED = str.maketrans(LETTERS, LETTERS[5:] + LETTERS[:5])
 BACK = bytes.maketrans((LETTERS[5:] + LETTERS[:5]).encode(), LETTERS.encode())
 
 
+@pytest.mark.slow
 def test_a_worker_that_scans_its_memory_finds_no_secret(tmp_path) -> None:
     for part in ("exercises", "solutions"):
         shutil.copytree(ROOT / part / "exercise_03", tmp_path / part / "exercise_03")

@@ -94,6 +94,7 @@ def test_own_layer(subject, gaussian):
 """
 
 
+@pytest.mark.slow
 def test_a_model_can_take_more_than_one_step(traps: Traps) -> None:
     (test,) = traps("exercise_33", TWO_STEPS).tests
     assert (test.standing, test.reason) == (Standing.COUNTS, "")
