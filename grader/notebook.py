@@ -228,7 +228,7 @@ class GraderMagics(Magics):
     def repeat_check(self, line: str) -> None:
         """`%try exercise_03`: repeat the first check that fails for the class or function defined or graded last.
 
-        It runs in a process of its own. `%try exercise_03 --code` prints it as a script.
+        It runs in a separate process. `%try exercise_03 --code` prints it as a script.
         """
         _print_errors(lambda: click.echo(self._repeat_check(line), nl=False))
 
@@ -341,7 +341,7 @@ def _print_hint(exercise_id: str, submission: Submission, number: int) -> None:
 
 
 def _guide(exercise_id: str, submission: Submission, options: list[str]) -> None:
-    """Guide a hunt in a process of its own. Show what it writes, and ask what it asks."""
+    """Run the guide in a separate process. Show its output, and pass its questions on to the student."""
     course = _course()
     file = course.state_folder() / "guide" / course.module_name(exercise_id)
     write_cache(file, "\n".join(chunk.text for chunk in submission.chunks).encode("utf-8", "replace"))

@@ -174,7 +174,7 @@ def _remembered(course: Course, exercise_id: str) -> dict[str, str]:
 
 
 def remember_written(course: Course, exercise_id: str, texts: dict[str, str]) -> None:
-    """Store digests of the written files, to recognise later edits by hand."""
+    """Store digests of the written files, to recognize later edits by hand."""
     digests = _remembered(course, exercise_id) | {name: _digest(text) for name, text in texts.items()}
     write_cache(_derived(course, exercise_id), json.dumps(digests, indent=1).encode() + b"\n")
 

@@ -50,7 +50,7 @@ class FoundInterface(Struct, frozen=True, kw_only=True):
     remembers: bool = False
     """Whether forward sets an attribute of its module."""
     resets: tuple[str, ...] = ()
-    """The methods without arguments that set one."""
+    """The methods without arguments that set an attribute of the module."""
     widths: dict[str, str] = {}
     """See `_widths_of_layers`."""
     refuses_inputs: bool = False
@@ -60,7 +60,9 @@ class FoundInterface(Struct, frozen=True, kw_only=True):
     """The axes after the features of an input that is normalized by statistics of its batch; None for other inputs."""
 
     def parameter(self, name: str) -> Parameter:
-        """Return a parameter of the constructor; an argument of the kit's adapter counts as one without a default."""
+        """Return a parameter of the constructor; an argument of the kit's adapter becomes a parameter without a
+        default.
+        """
         return next((each for each in self.constructor if each.name == name), Parameter(name=name, is_required=True))
 
 

@@ -23,7 +23,7 @@ _pool = ExaminerPool(most_idle=1)
 def judge_model_trap(source: WorkerSource, root: Path, exercise_id: str) -> list[Step]:
     """Prove that the model trap accepts every right implementation and catches each defect alone.
 
-    For a decoy, the wrong fixes are the defects. The tests run in processes of their own, not in those of `source`.
+    For a decoy, the wrong fixes are the defects. The tests run in separate processes, not in those of `source`.
     """
     del source
     course = Course(root=root)

@@ -109,7 +109,7 @@ def _verdict(course: Course, exercise: Exercise, folder: Path) -> tuple[Verdict,
 def _trap_page(course: Course, exercise: Exercise, record: SubmissionRecord, read: Submission | Unreadable) -> str:
     """Return the page of a trap; empty if it is as it was handed out.
 
-    A trap that cannot be judged never costs the verdict on the module. The trap runs in a process of its own, because
+    A trap that cannot be judged never costs the verdict on the module. The trap runs in a separate process, because
     this one may hold the reference.
     """
     seed = secrets.randbelow(MAX_SEED)

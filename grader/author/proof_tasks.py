@@ -180,7 +180,7 @@ class _Verdicts:
         )
 
     def near_misses(self) -> Step:
-        """Prove that each near miss is refused and recognised at every seed, and that nothing else gets its hint."""
+        """Prove that each near miss is refused and recognized at every seed, and that nothing else gets its hint."""
         problems = []
         texts = dict(near_miss_texts(self._exercise, self._reference))
         for seed, (name, text) in product(SEEDS, texts.items()):
@@ -190,7 +190,7 @@ class _Verdicts:
             elif verdict.near_miss not in name.split("+"):
                 found = verdict.near_miss or "none"
                 problems.append(
-                    f"with seed {seed} {name} is recognised as {found}; it behaves like another near miss or a "
+                    f"with seed {seed} {name} is recognized as {found}; it behaves like another near miss or a "
                     "variant, or fails other checks than with the key's seed; remove it or add a check"
                 )
         problems += [

@@ -65,7 +65,7 @@ def choose_calling_variants(
 ) -> dict[tuple[str, Hashable], tuple[CallingVariant, ...]]:
     """Return the calling variants of each check at each of its places.
 
-    The calls with large inputs are the rows of a covering array of their own; each check has at least one.
+    The calls with large inputs are the rows of a second covering array; each check has at least one such call.
     """
     places = list(dict.fromkeys(place for check in checks for place in check.places))
     axes: dict[str, Sequence[Any]] = {"check": checks, "place": places, **AXES}

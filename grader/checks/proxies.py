@@ -61,9 +61,10 @@ class ModuleProxy(Protocol):
         """Return the current parameters by name."""
 
     def initial_weights(self) -> Tensors:
-        """Return the parameters of a new module as its class initialises them.
+        """Return the parameters of a new module as its class initializes them.
 
-        Weights of the reference differ from these: the kit makes its constant parameters random.
+        The weights of a running reference differ from these, because the kit replaces its constant parameters by random
+        ones.
         """
 
     def shapes(self) -> dict[str, tuple[int, ...]]:

@@ -416,7 +416,7 @@ class Runner:
             return Finding(kind=FailureKind.LOAD, message=text, location=location)
         crash = crash_finding(error.raised, self.exercise.limits)
         verb = "cannot be compiled" if error.raised.type in SYNTAX_ERRORS else "raises while it is loading"
-        next_step = "mend that line" if crash.location else "run the file by itself to see why"
+        next_step = "fix that line" if crash.location else "run the file by itself to see why"
         return _with_message(crash, f"it {verb}: {crash.message}; {next_step}")
 
     def _why_unloadable(self, loaded: Loaded, submission: Submission) -> Finding | None:
@@ -431,7 +431,7 @@ class Runner:
             return Finding(kind=FailureKind.ENTRY, message=message)
         if loaded.tolerated is not None:
             crash = crash_finding(loaded.tolerated, self.exercise.limits)
-            message = f"a cell raises before there is a {noun} {name}: {crash.message}; mend that line"
+            message = f"a cell raises before there is a {noun} {name}: {crash.message}; fix that line"
             return _with_message(crash, message)
         names = _function_names(submission) if noun == "function" else list(loaded.classes)
         plural = "functions" if noun == "function" else "classes"

@@ -85,7 +85,7 @@ course_option = click.option(
 
 def warm_options(command: Command) -> Command:
     """Add the options that `__main__.py` reads before any command runs: they choose where the command runs."""
-    warm = click.option("--warm", is_flag=True, expose_value=False, help="Use a warm process without a terminal, too.")
+    warm = click.option("--warm", is_flag=True, expose_value=False, help="Use a warm process even without a terminal.")
     cold = click.option("--cold", is_flag=True, expose_value=False, help="Neither use nor leave a warm process.")
     return warm(cold(command))
 

@@ -43,12 +43,14 @@ def fresh(folder: Path, seed: int | None, count: int, bases: tuple[str, ...]) ->
 @click.command()
 @click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
 @course_option
-@click.option("--exercise", "exercise_ids", metavar="EXERCISE", multiple=True, help="Audit this one; by default all.")
-@click.option("--seeds", type=click.IntRange(1), default=1, show_default=True, help="Grade every case so many times.")
+@click.option(
+    "--exercise", "exercise_ids", metavar="EXERCISE", multiple=True, help="Audit this exercise; by default all."
+)
+@click.option("--seeds", type=click.IntRange(1), default=1, show_default=True, help="How often to grade every case.")
 @click.option("--jobs", type=click.IntRange(1), help="Submissions to grade at once; by default one per core.")
 @click.option("--without-attacks", is_flag=True, help="Leave out the hostile submissions.")
 def audit(folder: Path, exercise_ids: tuple[str, ...], seeds: int, jobs: int | None, without_attacks: bool) -> None:
-    """Grade all cases whose truth is known, and write the counts as a page and as JSON."""
+    """Grade every case whose right verdict is known, and write the counts as a page and as JSON."""
     from grader.evaluation.audit.running import write_audit  # a student edition does not have it
 
     with progress_bar("grading") as advance:
@@ -74,7 +76,9 @@ def audit(folder: Path, exercise_ids: tuple[str, ...], seeds: int, jobs: int | N
 @click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
 @course_option
 @click.option("--to", "framework", type=click.Choice(["harbor"]), required=True, help="The framework that runs them.")
-@click.option("--exercise", "exercise_ids", metavar="EXERCISE", multiple=True, help="Export this one; by default all.")
+@click.option(
+    "--exercise", "exercise_ids", metavar="EXERCISE", multiple=True, help="Export this exercise; by default all."
+)
 @click.option(
     "--form",
     type=click.Choice(["fix", "trap", "predict", "locate"]),

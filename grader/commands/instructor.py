@@ -33,7 +33,7 @@ PROOF_WIDTH = 130
     "--name", default="", metavar="NAME.py", help="The name of the students' file; the default depends on the kind."
 )
 def new(exercise_id: str, source: Path, name: str) -> None:
-    """Create an exercise from a .py or .ipynb file with bugs, with a first exercise.yaml."""
+    """Create an exercise and a first exercise.yaml from a .py or .ipynb file with bugs."""
     from grader.author.new import create_exercise
 
     click.echo(create_exercise(current_course(), exercise_id, source, name))
@@ -90,7 +90,7 @@ def schema() -> None:
     help="Explain a defect at home once it is fixed, or only when the file is handed in.",
 )
 def release(folder: Path, exercise_ids: tuple[str, ...], without_hints: bool, explanations: str) -> None:
-    """Write the student edition: everything students may have, and nothing that spoils a hunt."""
+    """Write the student edition: everything that students may have, and nothing that spoils a hunt."""
     from grader.author.release import release as write_edition
 
     explains = explanations == "home"
@@ -183,8 +183,10 @@ def _known_exercise(_ctx: click.Context, _parameter: click.Parameter, value: str
 @course_option
 @gradebook_option
 @click.option("--layout", type=LazyChoice(_layout_names), help="The layout of the submissions; detected by default.")
-@click.option("--pattern", default="", metavar="'{student}_*_{exercise}.py'", help="A layout of your own.")
-@click.option("--exercise", callback=_known_exercise, help="The exercise of files whose names do not give one.")
+@click.option(
+    "--pattern", default="", metavar="'{student}_*_{exercise}.py'", help="The layout as a pattern of your own."
+)
+@click.option("--exercise", callback=_known_exercise, help="The exercise of files that do not name theirs.")
 @click.option("--roster", type=click.Path(path_type=Path), help="The class list: a CSV file with id, name and group.")
 @_engine_options
 @seed_option("Draw the inputs from this seed instead of the gradebook's own.")
@@ -233,7 +235,7 @@ def batch(
 @click.option("--exercise", callback=_known_exercise, required=True, help="The exercise to grade again.")
 @click.option("--student", help="Grade only this student again.")
 @click.option("--reason", required=True, help="The reason, which is stored with the new verdicts.")
-@click.option("--submissions", type=click.Path(path_type=Path), help="Where the submissions are now, if moved.")
+@click.option("--submissions", type=click.Path(path_type=Path), help="Where the submissions are now, if they moved.")
 @_engine_options
 @click.pass_context
 def regrade(

@@ -211,7 +211,7 @@ def _print_verdict(
 @exercise_argument(required=False)
 @course_option
 def watch(exercise_id: str | None) -> None:
-    """Grade on every save. Without an exercise: the first one that is not fixed, then the next."""
+    """Grade on every save. Without an exercise, watch the first one that is not fixed, then the next."""
     from grader.student.watch.events import Screen, render_event
     from grader.student.watch.watch import watching
 
@@ -308,7 +308,7 @@ def trap(
 @course_option
 @click.pass_context
 def claim(ctx: click.Context, exercise_id: str, claimed: str, line: int) -> None:
-    """Claim that nothing is wrong with an exercise, at first or after your fix: `claim exercise_03 sound --line 40`."""
+    """Claim that nothing is wrong with an exercise, before or after a fix: `claim exercise_03 sound --line 40`."""
     from grader.spec.loading import load_exercise
     from grader.student.claims import record_claim
     from grader.student.progress import remember_verdict
@@ -340,17 +340,15 @@ def claim(ctx: click.Context, exercise_id: str, claimed: str, line: int) -> None
     "numbers",
     multiple=True,
     type=click.IntRange(1, 4),
-    help="Show this card: 1 predict, 2 locate, 3 mend, 4 explain. May be given several times.",
+    help="Show this card: 1 predict, 2 locate, 3 fix, 4 explain. May be given several times.",
 )
 @click.option("--answer", "answers", multiple=True, help="Answer the next question. May be given several times.")
-@click.option(
-    "--file", "path", type=click.Path(path_type=Path), help="Guide with this file instead of the exercise's own."
-)
+@click.option("--file", "path", type=click.Path(path_type=Path), help="Use this file instead of the exercise's own.")
 @click.option("--in-notebook", is_flag=True, hidden=True, help="Ask through a pipe: end each prompt with a null byte.")
 def guide(
     exercise_id: str, numbers: tuple[int, ...], answers: tuple[str, ...], path: Path | None, in_notebook: bool
 ) -> None:
-    """Hunt step by step: predict, locate, mend, explain. Enter skips a question, Ctrl-D ends the guide."""
+    """Hunt step by step: predict, locate, fix, explain. Enter skips a question, Ctrl-D ends the guide."""
     from grader.student.cards import Card
     from grader.student.conversation import END_OF_PROMPT, Conversation, ConversationEndedError
     from grader.student.guide import guide_hunt
@@ -378,7 +376,7 @@ def guide(
 @click.command("try")
 @exercise_argument(or_last=True)
 @course_option
-@click.option("--code", "prints_code", is_flag=True, help="Print a script that needs no kit, instead of running it.")
+@click.option("--code", "prints_code", is_flag=True, help="Print a script that runs without the kit, instead.")
 @click.option("--file", "path", type=click.Path(path_type=Path), help="Run this file instead of the exercise's own.")
 @click.pass_context
 def try_(ctx: click.Context, exercise_id: str, prints_code: bool, path: Path | None) -> None:
@@ -472,7 +470,7 @@ def report(exercise_id: str, output: Path | None) -> None:
 @click.command()
 @course_option
 def start() -> None:
-    """Begin here: a tiny hunt of five minutes, then the steps of your first real one."""
+    """Begin here: a tiny hunt of five minutes, then the steps of your first real hunt."""
     from grader.report.tables import first_hunt, render_first_steps, render_start
     from grader.student.first_hunt import FIRST_HUNT, practice_course
     from grader.student.progress import load_progress

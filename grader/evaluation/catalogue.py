@@ -90,12 +90,12 @@ def license_note(source: Source) -> str:
 
 
 def canary_of(exercise: Exercise) -> str:
-    """Return the text by which copies of a hunt are found; hunts of the same name and title share it."""
+    """Return the text that identifies copies of a hunt; hunts with the same id and title share it."""
     return f"grader hunt canary {uuid.uuid5(CANARIES, f'{exercise.id} {exercise.title}')}"
 
 
 def open_course(folder: str | Path | None) -> Course:
-    """Return the course in a folder, or the one around the current folder."""
+    """Return the course in a folder; without a folder, the course that contains the current folder."""
     if folder is None:
         return find_course(Path.cwd())
     if not (Path(folder) / "exercises").is_dir():

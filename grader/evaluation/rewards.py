@@ -3,7 +3,7 @@
 Each scheme is monotone: a verdict with more defects fixed, or with as many fixed and more checks passed, never has a
 smaller reward. A verdict that the kit could not give has no reward: None, never 0.
 
-Every scheme has weaknesses under optimisation:
+Every scheme has weaknesses under optimization:
 
 - `points` pays for each fixed defect, and for an undamaged module only at the end. A policy that breaks one thing while
   it fixes another is paid as if it broke nothing. The points are an author's judgement of difficulty.

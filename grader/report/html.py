@@ -207,7 +207,7 @@ def _magics(verdict: Verdict, exercise: Exercise) -> list[dict[str, str]]:
     if verdict.outcome is Result.FIXED:
         return []
     if not verdict.was_checked():
-        return [step("Mend the cell and run it, then grade again", GRADE)]
+        return [step("Fix the cell and run it, then grade again", GRADE)]
     hint = [step("Ask for a hint", "hint")] if exercise.has_hints() else []
     return [*hint, step("Repeat the first check that fails", "try"), step("Show what you changed", "diff")]
 

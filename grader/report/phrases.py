@@ -310,12 +310,12 @@ def _remedy(verdict: Verdict, exercise: Exercise, shell: Shell) -> str:
     at = verdict.unloadable.location if verdict.unloadable else None
     again = command(GRADE, verdict.exercise, shell=shell)
     if at:
-        return f"mend {printable(str(at))}, then {again}"
+        return f"fix {printable(str(at))}, then {again}"
     misspelt = misspelt_name(verdict, exercise)
     if misspelt:
         return f"rename {misspelt} to {exercise.interface.entry()}, then {again}"
     if shell is Shell.NOTEBOOK:
-        return f"mend the cell and run it, then {again}"
+        return f"fix the cell and run it, then {again}"
     reset = command("reset", verdict.exercise)
     return f"{reset} puts the starter back, and keeps a copy of what you have."
 

@@ -113,7 +113,7 @@ def render_first_steps(
 
 def render_first_end(*, width: int = 100, color: bool = False) -> str:
     """Render the end of the tiny hunt."""
-    end = "That was a whole hunt: grade, read, ask, try, mend one line, grade again."
+    end = "That was a whole hunt: grade, read, ask, try, fix one line, grade again."
     following = "python -m grader start shows the steps of your first real hunt."
     return render_page([*_end_lines(end), Text(following)], width, color=color)
 

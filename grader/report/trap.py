@@ -74,7 +74,7 @@ def render_trap(
         words = f"combinations  {caught} of {of} caught; all of them give {points(SUBSETS_POINTS)} point"
         lines.append(_row("", Text(words)))
     if result.half_mended.of:
-        label, whose = ("earlier", "of your own states ") if result.is_at_home else ("half-mended", "")
+        label, whose = ("earlier", "of your own states ") if result.is_at_home else ("half-fixed", "")
         words = f"{result.half_mended.caught} of {result.half_mended.of} {whose}caught; no points"
         lines.append(_row(label, Text(words)))
     if result.with_own_test.of > 1:
@@ -177,7 +177,7 @@ def _failure(test: TestResult) -> str:
 
 
 def _remedy(test: TestResult) -> str:
-    """Return what would mend a test that fails on right implementations."""
+    """Return what would fix a test that fails on right implementations."""
     if test.difference is None:
         if test.standing is Standing.FAILS_RIGHT:
             return f"{_at_line(test)}{printable(test.reason, MOST_REASON)}; test what the README promises, and no more"
@@ -237,11 +237,11 @@ def _notes(result: TrapResult) -> list[str]:
 
 def _next(result: TrapResult) -> str:
     if result.problem:
-        return f"mend {result.file}, then run python -m grader trap {result.exercise} again"
+        return f"fix {result.file}, then run python -m grader trap {result.exercise} again"
     if result.catches_all():
         return "hand it in as your course asks; python -m grader names the next hunt."
     if not any(test.standing is Standing.COUNTS for test in result.tests):
-        return "mend a test that was set aside: no test counts yet."
+        return "fix a test that was set aside: no test counts yet."
     return (
         f"which sentence of exercises/{result.exercise}/README.md does no test check? Think of both modes, gradients, "
         "dtypes, memory layouts, large inputs and errors."

@@ -238,7 +238,9 @@ def take_own_root(folders: Iterable[str], files: Iterable[str], problems: dict[s
     """
     machine = os.uname().machine
     if machine not in PIVOT_ROOT:
-        problems.setdefault("namespaces", f"no root of its own: the number of pivot_root is not known on {machine}")
+        problems.setdefault(
+            "namespaces", f"no separate root: the number of pivot_root is not known on {machine}"
+        )
         return False
     os.umask(0o022)
     try:
@@ -255,7 +257,7 @@ def take_own_root(folders: Iterable[str], files: Iterable[str], problems: dict[s
         Path(f"{SCAFFOLD}/old").mkdir()
         _enter(PIVOT_ROOT[machine])
     except OSError as error:
-        problems.setdefault("namespaces", f"no root of its own: {error}")
+        problems.setdefault("namespaces", f"no separate root: {error}")
         return False
     return True
 

@@ -100,7 +100,7 @@ class Parse(Message, frozen=True, kw_only=True):
 
 
 class Adapter(Message, frozen=True, kw_only=True):
-    """How to make a module of a submission's function or class: with the class `Adapter` of a module in `probes`."""
+    """How to turn a submission's function or class into a module: with the class `Adapter` of a module in `probes`."""
 
     probe: str
     inputs: list[str]

@@ -54,7 +54,7 @@ FAILED_CALLS = {
     FailureKind.GRADIENT,
     FailureKind.NO_GRADIENT,
 }
-"""The kinds of failure of a call that fails, or gives other values or gradients than right code."""
+"""The kinds of failure of a call that fails, or whose values or gradients differ from those of right code."""
 
 
 class Card(IntEnum):
@@ -62,7 +62,7 @@ class Card(IntEnum):
 
     PREDICT = 1
     LOCATE = 2
-    MEND = 3
+    FIX = 3
     EXPLAIN = 4
 
 
@@ -140,7 +140,7 @@ def _where_values_go_wrong(exercise: Exercise, check: MatchesReference, finding:
         question=Question(
             text=_settings(exercise, check)
             + "Your file runs at these sizes, one after the other, with random numbers. "
-            "Where does it first fail, or give other values or gradients than right code?",
+            "Where does it first fail, or return values or gradients that differ from those of right code?",
             options=[
                 *(f"at {as_arguments({name: case[name] for name in varying})}" for case in cases),
                 "at none of them",
@@ -156,7 +156,7 @@ def _where_values_go_wrong(exercise: Exercise, check: MatchesReference, finding:
 
 
 def _what_should_happen(exercise: Exercise, check: Property, finding: Finding | None) -> Prediction | None:
-    """Return the question on what a property asks for; None if it has none, or if its outcome does not answer it."""
+    """Return the question about what a property requires; None if it has no question or its outcome gives no answer."""
     topic = TOPICS.get(type(check))
     if topic is None or (finding is not None and finding.kind not in topic.kinds):
         return None
@@ -171,7 +171,7 @@ def _what_should_happen(exercise: Exercise, check: Property, finding: Finding | 
 
 
 def _settings(exercise: Exercise, check: Property) -> str:
-    """Return a sentence on how a check builds and calls a module, if that is not the usual way."""
+    """Return a sentence about how a check builds and calls a module; empty if it does so in the usual way."""
     own = check.probability if isinstance(check, DropoutOnlyInTraining | DropoutActsOnWeights) else ""
     values = {name: value for name, value in check.constructor.items() if not isinstance(value, str) and name != own}
     parts = [f"built with {as_arguments(values)}"] if values else []
@@ -315,7 +315,7 @@ TOPICS: dict[type[Property], Topic] = {
     LeavesInputsAlone: Topic(ask=_inputs, kinds={FailureKind.INPUT_CHANGED}),
     MovesBetweenDevices: Topic(ask=_devices, kinds={FailureKind.DEVICE}),
 }
-"""The questions on what properties ask for, the most telling ones first."""
+"""The questions about what properties require, the most informative ones first."""
 
 
 def which_reason(exercise: Exercise, defect: Defect, others: Sequence[Defect]) -> Question | None:

@@ -1,7 +1,7 @@
-"""Claims: a student says that nothing is wrong with an exercise, and names the line that looked wrong.
+"""Claims: a student claims that nothing is wrong with an exercise, and names the line that looked wrong.
 
-Some starters look wrong and are right. Every check passes at once there, so points and the explanation are held back
-until the student has claimed it.
+Some starters look wrong and are right. Every check passes on such a starter, so the points and the explanation are
+withheld until the student has claimed that nothing is wrong.
 """
 
 import time
@@ -16,7 +16,9 @@ from grader.verdict.verdict import Result, Verdict
 
 
 def withhold(course: Course, exercise: Exercise, verdict: Verdict) -> Verdict:
-    """Return the verdict as its student may see it: that nothing is wrong counts once the student has claimed it."""
+    """Return the verdict for the student: a starter that is right earns nothing before the student claims that it
+    is.
+    """
     if exercise.defects or verdict.outcome is not Result.FIXED:
         return verdict
     progress = load_progress(course, exercise.id)

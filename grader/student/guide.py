@@ -1,4 +1,4 @@
-"""A guided hunt: four cards (predict, locate, mend, explain). Nothing is locked, and every question can be skipped.
+"""A guided hunt: four cards (predict, locate, fix, explain). Nothing is locked, and every question can be skipped.
 
 The kit judges each answer by running code. It names no defect and no line to change, and nothing here changes a score.
 """
@@ -56,11 +56,11 @@ from grader.verdict.verdict import Result, Verdict, awaits_claim, refuse
 ENOUGH_EVIDENCE = 2
 MOST_CAUSES = 3
 
-NAMES = {Card.PREDICT: "Predict", Card.LOCATE: "Locate", Card.MEND: "Mend", Card.EXPLAIN: "Explain"}
+NAMES = {Card.PREDICT: "Predict", Card.LOCATE: "Locate", Card.FIX: "Fix", Card.EXPLAIN: "Explain"}
 AIMS = {
     Card.PREDICT: "what should happen, and what does?",
     Card.LOCATE: "where does a value stop being what you expect?",
-    Card.MEND: "change one thing, and grade it",
+    Card.FIX: "change one thing and grade it",
     Card.EXPLAIN: "why did it matter, and what would have caught it?",
 }
 
@@ -153,7 +153,7 @@ class _Hunt:
         steps: dict[Card, Callable[[], None]] = {
             Card.PREDICT: self._predict,
             Card.LOCATE: self._locate,
-            Card.MEND: self._mend,
+            Card.FIX: self._fix,
             Card.EXPLAIN: self._explain,
         }
         for card in shown:
@@ -229,7 +229,7 @@ class _Hunt:
             seconds_to_true_claim=time.time() - record.started if is_true and seconds is None else seconds,
         )
 
-    def _mend(self) -> None:
+    def _fix(self) -> None:
         """Show what fails, and grade the file again as often as the student wants."""
         self._show_state()
         if self._talk.in_notebook:

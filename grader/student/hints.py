@@ -45,7 +45,7 @@ REMEDIES = {
 }
 """Remedies for a file that does not run, by the kind and detail of the finding."""
 
-DEFAULT_REMEDY = "Run {file} by itself, and mend the first error."
+DEFAULT_REMEDY = "Run {file} by itself and fix the first error."
 
 
 def next_hint(

@@ -132,7 +132,7 @@ def _runnable(course: Course, exercise: Exercise, choice: Choice) -> Path:
 
 
 def start_trial(course: Course, trial: Trial) -> int:
-    """Run the trial in a process of its own and return its exit code."""
+    """Run the trial in a separate process and return its exit code."""
     handle, name = tempfile.mkstemp(prefix="grader-try-")
     with open(handle, "wb") as file:
         file.write(msgspec.msgpack.encode(trial))

@@ -1,4 +1,4 @@
-"""The implementations on which a trap runs: right ones, each subset of the defects, and half-mended ones."""
+"""The implementations on which a trap runs: right ones, each subset of the defects, and half-fixed ones."""
 
 import hashlib
 from enum import StrEnum
@@ -16,7 +16,7 @@ from grader.submission import Submission, read_submission, submission_from_text
 from grader.verdict.digest import exercise_digest, files_digest, kit_digest
 
 MOST_HALF_MENDED = 6
-"""The most half-mended implementations on which a trap runs, so that a trap stays fast."""
+"""The most half-fixed implementations on which a trap runs, so that a trap stays fast."""
 
 MOST_WRONG_FIXES = 8
 """The most wrong fixes of a decoy on which a trap runs, for the same reason."""

@@ -157,7 +157,7 @@ class _Judgement:
     def _noisy(self, implementation: Implementation) -> int | None:
         """Return the seed at which the values of a defective implementation get noise.
 
-        So a test that recognises a defective implementation by the last bits of its values does not fail at this seed.
+        So a test that recognizes a defective implementation by the last bits of its values does not fail at this seed.
         """
         return self._seeds[1] if implementation.role is Role.DEFECTIVE else None
 

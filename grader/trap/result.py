@@ -1,4 +1,4 @@
-"""The result of a trap: the standing of each test, and the caught defects. `report/trap.py` makes text of it."""
+"""The result of a trap: the standing of each test, and the caught defects. `report/trap.py` turns it into text."""
 
 from enum import StrEnum
 
@@ -71,7 +71,7 @@ class TestResult(Struct, frozen=True, kw_only=True):
     changed: str = ""
     """The first of torch's settings that it changed; empty if it changed none."""
     catches: int = 0
-    """The defective and half-mended implementations that it catches."""
+    """The defective and half-fixed implementations that it catches."""
 
 
 class DefectResult(Struct, frozen=True, kw_only=True):

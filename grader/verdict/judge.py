@@ -231,7 +231,7 @@ class Judge:
         2. Find the matching variants by the signatures of the failures.
         3. If there are few, compare deviations with theirs: the same kind of failure may be another fault.
         4. Look for partial fixes among the failures that no matching variant explains.
-        5. Recognise a near miss, for its hint.
+        5. Recognize a near miss, for its hint.
         """
         exercise, key = self.open(exercise_id)
         runner, variants = self._runners[exercise_id], self._variants[exercise_id]

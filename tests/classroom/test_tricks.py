@@ -242,7 +242,7 @@ def test_two_names_for_one_participant_are_reported_and_neither_wins(tmp_path):
     _, found, lines = listed(root)
     assert {student for student, _ in found if student.startswith("101")} == {"101 (Eve)", "101 (Student 101)"}
     assert len(found) == len(STUDENTS) + 1
-    assert "several students under one id, each graded under an id of its own: 101: Eve; Student 101" in lines
+    assert "several students with one id; each is graded under a separate id: 101: Eve; Student 101" in lines
 
 
 def test_two_names_for_one_user_of_canvas_are_reported_and_neither_wins(tmp_path):
@@ -251,7 +251,7 @@ def test_two_names_for_one_user_of_canvas_are_reported_and_neither_wins(tmp_path
     put(tmp_path / "eve_101_9999_attention.py")
     _, found, lines = listed(tmp_path)
     assert {student for student, _ in found if student.startswith("101")} == {"101 (eve)", "101 (student101)"}
-    assert "several students under one id, each graded under an id of its own: 101: eve; student101" in lines
+    assert "several students with one id; each is graded under a separate id: 101: eve; student101" in lines
 
 
 def test_two_submitters_with_one_sid_are_reported_and_neither_wins(tmp_path):
@@ -263,7 +263,7 @@ def test_two_submitters_with_one_sid_are_reported_and_neither_wins(tmp_path):
     both = {"101 (101@example.org, Student 101)", "101 (999@example.org, Student 101)"}
     assert {student for student, _ in found if student.startswith("101")} == both
     assert any(
-        line.startswith("several students under one id, each graded under an id of its own: 101: ") for line in lines
+        line.startswith("several students with one id; each is graded under a separate id: 101: ") for line in lines
     )
 
     roster = put(tmp_path / "roster.csv", "id,name,email\n101,Student 101,101@example.org\n102,Student 102,\n")
@@ -581,5 +581,5 @@ def test_a_class_in_an_archive_has_the_right_grades_and_every_trick_is_named(tmp
     }
     lines = "\n".join(skipped.lines())
     assert [number for number in range(901, 908) if str(number) not in lines] == []
-    assert "several students under one id, each graded under an id of its own: 909: " in lines
+    assert "several students with one id; each is graded under a separate id: 909: " in lines
     assert "909" not in scores

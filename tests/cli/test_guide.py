@@ -80,7 +80,7 @@ def test_every_starter_can_be_guided_without_an_answer(own_course, run_cli, exer
     page = guide(run_cli, own_course, exercise_id=exercise_id)
     assert "1 Predict" in page
     assert "Your file makes these values in" in page
-    assert "3 Mend" in page
+    assert "3 Fix" in page
     assert "nothing is wrong with" not in page.lower()
     if exercise_id in {"exercise_35", "exercise_36", "exercise_37"}:
         assert "do you think that nothing is wrong?" in " ".join(page.split())

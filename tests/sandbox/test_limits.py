@@ -54,7 +54,7 @@ def test_out_of_memory_while_loading_says_the_same(judge_text):
     assert verdict.outcome is Result.NOT_GRADABLE
     assert verdict.reason == (
         "it raises while it is loading: it ran out of the memory it may use: it asked for 32.0 GB at once, and "
-        "512.0 MB are allowed in all; mend that line (attention.py, line 3)"
+        "512.0 MB are allowed in all; fix that line (attention.py, line 3)"
     )
 
 

@@ -41,7 +41,7 @@ BROKEN, TOO_LONG = "a broken line", "a line too long"
 TOO_MUCH = "an archive that is too large"
 TOO_MANY = "more files than are read for one student"
 NO_TIME = "an invalid time, left out"
-SAME_ID = "several students under one id, each graded under an id of its own"
+SAME_ID = "several students with one id; each is graded under a separate id"
 
 USUAL_KINDS = (UNKNOWN, STRAY, TWICE, NO_EXERCISE, RENAMED)
 """Kinds of files that many students hand in beside a submission."""

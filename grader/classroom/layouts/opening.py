@@ -1,4 +1,4 @@
-"""Recognise the layout of a class's submissions, and open it."""
+"""Recognize the layout of a class's submissions, and open it."""
 
 import contextlib
 import os

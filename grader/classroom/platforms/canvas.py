@@ -60,7 +60,7 @@ class Canvas(SubmissionLayout, ClassExport):
         return Path(short_name((match["name"], stem), (match["ids"], ending)))
 
     def write_export(self, records: ClassRecords, exercises: ExerciseLoader, path: Path, *, anonymous: bool) -> None:
-        """Write a column for each exercise. Before Canvas makes an assignment of an unknown column, it asks."""
+        """Write a column for each exercise. Canvas asks before it turns an unknown column into an assignment."""
         names = records.exercises()
         with path.open("w", encoding="utf-8", newline="") as file:
             rows = csv.writer(file)

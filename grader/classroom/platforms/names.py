@@ -1,4 +1,4 @@
-"""File names that platforms recognise, short enough for any file system."""
+"""File names that platforms recognize, short enough for any file system."""
 
 import os
 

@@ -26,7 +26,7 @@ class Platform:
 
 
 class SubmissionLayout(Platform):
-    """A platform whose folder of submissions the kit recognises by the names in it."""
+    """A platform whose folder of submissions the kit recognizes by the names in it."""
 
     is_class_export: ClassVar[bool] = False
     """Whether the platform exports the submissions of a whole class as one folder or archive."""

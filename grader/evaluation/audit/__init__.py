@@ -1,1 +1,1 @@
-"""The audit: how well the kit judges cases whose truth is known, counted, with bounds, on one page."""
+"""The audit: count how well the kit judges cases whose right verdict is known, with bounds, on one page."""

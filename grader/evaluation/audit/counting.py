@@ -58,7 +58,7 @@ def share(count: int, total: int) -> Share:
 
 
 def rows_by(gradings: Iterable[Grading], key: Callable[[Grading], str]) -> list[Row]:
-    """Return a row for each value of the key, in the order of the gradings. Attacks have rows of their own."""
+    """Return a row for each value of the key, in the order of the gradings. Attacks have separate rows."""
     groups: dict[str, list[Grading]] = defaultdict(list)
     for grading in gradings:
         if grading.corpus is not Corpus.ATTACKS:

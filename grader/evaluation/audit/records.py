@@ -7,7 +7,7 @@ from grader.verdict.verdict import Result
 
 
 class Grading(Struct, frozen=True, kw_only=True):
-    """One verdict on a case whose truth is known."""
+    """One verdict on a case whose right verdict is known."""
 
     corpus: Corpus
     exercise: str

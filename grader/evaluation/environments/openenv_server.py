@@ -20,7 +20,7 @@ class HuntAction(Action):
 
 
 class HuntObservation(Observation):
-    """What a model reads: first the question, then the feedback on its answer.
+    """The text for the model: first the question, then the feedback on its answer.
 
     The reward is 0 until the episode is done, so that the sum is the reward of the last answer. It is None if the kit
     could not judge; leave such an episode out.

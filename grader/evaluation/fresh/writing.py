@@ -46,12 +46,12 @@ Edit `{file}`, or the notebook `{notebook}`. Then grade it, in the folder of thi
 
 
 class Origin(msgspec.Struct, frozen=True, kw_only=True):
-    """How a hunt was made; `origin.json` beside its reference."""
+    """How a hunt was made: the content of `origin.json` beside its reference."""
 
     seed: int
     number: int
     base: str
-    """The exercise whose interface and checks it has."""
+    """The exercise whose interface and checks the hunt uses."""
     file: str
     """The right solution that was rewritten."""
     rules: list[str]
@@ -61,7 +61,7 @@ class Origin(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def write_hunt(base_course: Course, course: Course, made: Made, seed: int, number: int) -> None:
-    """Write a hunt's files: what a student edits, and what judges it."""
+    """Write the files of a hunt: those that a student edits, and those that the grader needs."""
     exercise = made.exercise
     title = f"Fresh hunt {number} of seed {seed}: {exercise.interface.entry()}"
     story = (

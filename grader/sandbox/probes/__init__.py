@@ -1,8 +1,8 @@
 """Probes: code of the kit that runs beside a submission in its worker, or beside the reference in the examiner.
 
 There are two kinds. A *probe function* takes a built `Subject`, the inputs of a call, and options. An *adapter* is the
-class `Adapter` of its module. It makes a module of a function or of another class: its `forward` runs an experiment,
-and checks compare the results.
+class `Adapter` of its module. It turns a function or another class into a module: its `forward` runs an experiment, and
+checks compare the results.
 
 A worker imports all modules of this folder before it is confined. A probe contains nothing secret, and its answer is
 trusted no more than the submission's own.

@@ -51,25 +51,25 @@ def refused(verdict):
         (
             "values = self.W_value(x)",
             "values = self.W_value(x",
-            "SyntaxError: '(' was never closed; mend (attention.py, line 35, column 30)",
+            "SyntaxError: '(' was never closed; fix (attention.py, line 35, column 30)",
             "    35 │         values = self.W_value(x\n       │                              ^\n",
         ),
         (
             "def forward(self, x):",
             "def forward(self, x)",
-            "SyntaxError: expected ':'; mend (attention.py, line 28, column 25)",
+            "SyntaxError: expected ':'; fix (attention.py, line 28, column 25)",
             "    28 │     def forward(self, x)\n       │                         ^\n",
         ),
         (
             "        keys = self.W_key(x)",
             "       keys = self.W_key(x)",
-            "IndentationError: unindent does not match any outer indentation level; mend ({0}, line 33, column 28)",
+            "IndentationError: unindent does not match any outer indentation level; fix ({0}, line 33, column 28)",
             "    33 │        keys = self.W_key(x)\n",
         ),
         (
             "        keys = self.W_key(x)",
             "\tkeys = self.W_key(x)",
-            "TabError: inconsistent use of tabs and spaces in indentation; mend (attention.py, line 33, column 1)",
+            "TabError: inconsistent use of tabs and spaces in indentation; fix (attention.py, line 33, column 1)",
             "    33 │     keys = self.W_key(x)\n",
         ),
     ],
@@ -77,7 +77,7 @@ def refused(verdict):
 )
 def test_a_syntax_error_is_shown_with_line_column_and_caret(grade, starter, before, after, reason, shown):
     verdict, screen = grade(starter.replace(before, after))
-    reason = reason.format("attention.py").replace("mend (", "mend that line (")
+    reason = reason.format("attention.py").replace("fix (", "fix that line (")
     assert refused(verdict) == f"it cannot be compiled: {reason}"
     assert shown in screen
 
@@ -104,19 +104,19 @@ def test_a_caret_stands_under_its_column_where_tabs_come_before(grade):
         (
             "import torch\n",
             "import numppy\n",
-            "it raises while it is loading: ModuleNotFoundError: No module named 'numppy'; mend (attention.py, line 6)",
+            "it raises while it is loading: ModuleNotFoundError: No module named 'numppy'; fix (attention.py, line 6)",
         ),
         (
             "    def forward",
             "    1 / 0\n    def forward",
-            "it raises while it is loading: ZeroDivisionError: division by zero; mend (attention.py, line 28)",
+            "it raises while it is loading: ZeroDivisionError: division by zero; fix (attention.py, line 28)",
         ),
     ],
     ids=["class missing", "no module", "import fails", "raises"],
 )
 def test_a_file_without_its_class_is_refused_with_what_was_found_instead(grade, starter, before, after, reason):
     verdict, screen = grade(starter.replace(before, after, 1))
-    reason = reason.format("CausalSelfAttention").replace("mend (", "mend that line (")
+    reason = reason.format("CausalSelfAttention").replace("fix (", "fix that line (")
     assert refused(verdict) == reason
     assert f"Not gradable: {reason}\n" in screen
 
@@ -189,7 +189,7 @@ def test_an_exception_in_the_class_cell_of_a_notebook_is_located(grade, starter)
     verdict, screen = grade(notebook(code("x = undefined\n" + starter), code("print(1)")), "attention.ipynb")
     assert refused(verdict) == (
         "a cell raises before there is a class CausalSelfAttention: NameError: name 'undefined' is not defined; "
-        "mend that line (code cell 1, line 1)"
+        "fix that line (code cell 1, line 1)"
     )
     assert "     1 │ x = undefined\n" in screen
 
