@@ -238,9 +238,7 @@ def take_own_root(folders: Iterable[str], files: Iterable[str], problems: dict[s
     """
     machine = os.uname().machine
     if machine not in PIVOT_ROOT:
-        problems.setdefault(
-            "namespaces", f"no separate root: pivot_root has no known number on {machine}"
-        )
+        problems.setdefault("namespaces", f"no separate root: pivot_root has no known number on {machine}")
         return False
     os.umask(0o022)
     try:
