@@ -1,5 +1,6 @@
 """The script of a trial: Python that repeats a failed check without the kit, on torch and the student's file alone.
 
+A kind of subject with an adapter that `EXPERIMENTS` does not list is the exception: its script imports the adapter.
 Weights and inputs are drawn from the check's own seed where this gives the check's numbers, else written out.
 This runs in the student's own process. To find out what the seed gives, it builds the student's modules.
 """
@@ -12,19 +13,20 @@ import os
 import re
 import struct
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import takewhile
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import torch
-from msgspec import structs
+from msgspec import Struct, structs
 
 from grader.checks.compare import Relation
 from grader.checks.reference import import_probe
-from grader.sandbox.probes import constructor, optimizer, training_step
+from grader.sandbox.probes import PROBES, constructor, optimizer, training_step
 from grader.sandbox.protocol import TensorValue, Value
+from grader.sandbox.subject import Entry
 from grader.sandbox.values import WORKER_SEED, copy_parameters, to_python
 from grader.spec.exercise import Exercise
 from grader.student.replay import BuiltModule, Ending, LoadedState, MadeCall, Replay
@@ -65,18 +67,24 @@ class _Script:
         self._builds = {each.number: each for each in builds}
         self._mode: dict[int, bool] = {}
         self._outs: dict[int, str] = {}
+        adapter = replay.adapter
+        self._experiment = EXPERIMENTS.get(adapter.probe) if adapter is not None else None
+        self._kit_adapter = adapter if self._experiment is None else None
+        """The adapter that the script imports from the kit."""
 
     def lines(self) -> Iterator[str]:
         """Yield the lines."""
-        interface, ending = self._exercise.interface, self._replay.ending
-        entry = interface.entry()
+        ending = self._replay.ending
+        entry = self._exercise.interface.entry()
         yield "import sys"
         if any("copied" in each.variant for each in self._calls):
             yield "import copy"
-        if interface.kind.adapter == "training_step":
-            yield "from collections import OrderedDict"
+        yield from self._experiment.imports if self._experiment else ()
         yield ""
         yield "import torch"
+        if self._kit_adapter is not None:
+            yield f"from {PROBES[self._kit_adapter.probe].__name__} import Adapter"
+            yield f"from {Entry.__module__} import {Entry.__name__}"
         yield ""
         yield f"sys.path.insert(0, {str(self._path.parent)!r})"
         if any(each.probe for each in self._builds.values()):
@@ -158,26 +166,27 @@ class _Script:
     # modules
 
     def _steps(self) -> Iterator[str]:
-        kind = self._exercise.interface.kind
         for step in self._replay.steps:
             if isinstance(step, MadeCall) and step.number in self._outs:
                 continue  # one of several equal calls
             if isinstance(step, BuiltModule):
-                if not (self._replay.adapter and not step.probe):
+                if step.probe or self._experiment is None:
                     yield from self._build(step)
             elif isinstance(step, LoadedState):
                 yield f"{self._modules[step.target]}.load_state_dict({self._modules[step.source]}.state_dict())"
-            elif self._replay.adapter and kind.adapter == "optimizer":
-                yield from self._optimize(step)
-            elif self._replay.adapter and kind.adapter == "training_step":
-                yield from self._train(step)
+            elif self._experiment is not None:
+                yield from self._experiment.write(self, step)
             else:
                 yield from self._call(step)
 
     def _constructor_call(self, step: BuiltModule, *, by_position: bool = False) -> str:
         values = {name: to_python(value) for name, value in step.arguments.items()}
         listed = [repr(each) if by_position else f"{name}={each!r}" for name, each in values.items()]
-        return f"{step.entry}({', '.join(listed)})"
+        if self._kit_adapter is None or step.probe:
+            return f"{step.entry}({', '.join(listed)})"
+        inputs, is_free = tuple(self._kit_adapter.inputs), self._kit_adapter.by_position
+        listed = [f"Entry(call={step.entry}, inputs={inputs!r}, by_position={is_free})", *listed]
+        return f"Adapter({', '.join(listed)})"
 
     def _build(self, step: BuiltModule) -> Iterator[str]:
         name = "module" if self._has_one_module else f"module{len(self._modules) + 1}"
@@ -240,7 +249,7 @@ class _Script:
                 if step.probe:
                     built = vars(import_probe(step.probe, self._module))[step.entry]
                 else:
-                    built = constructor(self._module, step.entry, None)
+                    built = constructor(self._module, step.entry, self._kit_adapter)
                 arguments = {name: to_python(value) for name, value in step.arguments.items()}
                 module: torch.nn.Module = built(**arguments)
                 return module.to(getattr(torch, step.dtype)) if step.dtype else module
@@ -497,8 +506,7 @@ class _Script:
     def _filled(self, expression: str) -> str:
         """Put the names of variables into an expression."""
         filled = re.sub(r"\{(\d+)\}", lambda found: self._outs.get(int(found[1]), "out"), expression)
-        kind = self._exercise.interface.kind
-        if kind.adapter == "optimizer" and self._calls:
+        if self._experiment is not None and self._experiment.has_second_run and self._calls:
             count = len(self._calls[-1].arguments) + 1
             if self._compares_second_run(count):
                 filled = re.sub(r"\[(\d+)\]", lambda found: f"[{int(found[1]) - count}]", filled, count=1)
@@ -561,6 +569,23 @@ class _Script:
             return f"at {index}"
         names = (each if isinstance(each, str) else "axis" for each in shapes[0])
         return "at " + ", ".join(f"{name} {number}" for name, number in zip(names, index, strict=True))
+
+
+class _Experiment(Struct, frozen=True, kw_only=True):
+    """How a script does what an adapter does, without the kit."""
+
+    write: Callable[[_Script, MadeCall], Iterator[str]]
+    imports: tuple[str, ...] = ()
+    has_second_run: bool = False
+    """Whether the adapter's values are those of two runs, of which a script shows only the one that it is about."""
+
+
+EXPERIMENTS = {
+    "function": _Experiment(write=_Script._call),  # noqa: SLF001 - a table of its methods
+    "optimizer": _Experiment(write=_Script._optimize, has_second_run=True),  # noqa: SLF001 - a table of its methods
+    "training_step": _Experiment(write=_Script._train, imports=("from collections import OrderedDict",)),  # noqa: SLF001 - a table of its methods
+}
+"""The experiments that scripts write out, by adapter. A script imports any other adapter from the kit."""
 
 
 def _form(relation: Relation, observed: str, value: Any) -> str:

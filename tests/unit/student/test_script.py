@@ -1,11 +1,17 @@
 """The script of a trial, for calls that no exercise makes."""
 
+import runpy
 from pathlib import Path
 from types import ModuleType
 
 import torch
+from msgspec import structs
 
-from grader.sandbox.values import from_tensor
+from grader.checks.reference import import_file
+from grader.checks.subjects import adapter_of
+from grader.sandbox.values import from_python, from_tensor
+from grader.spec.interface import Interface
+from grader.spec.kinds import KindName
 from grader.spec.loading import load_exercise
 from grader.student.replay import BuiltModule, MadeCall, Replay
 from grader.student.script import write_script
@@ -20,3 +26,25 @@ def test_a_plain_argument_before_a_tensor_does_not_hide_the_layout_of_the_tensor
     build = BuiltModule(number=1, entry=exercise.interface.entry(), arguments={})
     script = write_script(exercise, Replay(steps=[build, call]), ModuleType("attention"), Path("attention.py"), "")
     assert "x = x.narrow(0, 0, 1).expand(x.shape)" in script
+
+
+def test_a_kind_whose_experiment_is_not_written_out_runs_in_the_kits_own_adapter(tmp_path: Path) -> None:
+    file = ROOT / "tests" / "corpus" / "faulty_files" / "windows.py"
+    interface = Interface(
+        kind_name=KindName.DATASET,
+        class_name="WindowDataset",
+        constructor={"block_size": 3},
+        inputs={"tokens": ["items"]},
+        outputs=[[1]],
+    )
+    exercise = structs.replace(
+        load_exercise(ROOT / "solutions" / EXAMPLE / "exercise.yaml"), interface=interface, defects=[], checks=[]
+    )
+    build = BuiltModule(number=1, entry=interface.entry(), arguments={"block_size": from_python(3)})
+    call = MadeCall(module=1, number=0, arguments={"tokens": from_tensor(torch.arange(9))}, is_small=True)
+    replay = Replay(adapter=adapter_of(interface), steps=[build, call])
+    script = tmp_path / "script.py"
+    script.write_text(write_script(exercise, replay, import_file(file, file.stem), file, ""), encoding="utf-8")
+    length, first, second, *_ = runpy.run_path(str(script))["out"]
+    assert length == 2
+    assert [each.tolist() for each in (*first, *second)] == [[0, 1, 2], [1, 2, 3], [3, 4, 5], [4, 5, 6]]
