@@ -194,6 +194,8 @@ def _propose_other(interface: FoundInterface) -> Proposal:
         **{name: each.value for name, each in suggested(kind, optional, is_required=False)},
     }
     used = [name for name in NAMED if f"'{name}'" in str([*inputs.values()])]
+    own = [axis for shape in kind.own_inputs.values() for axis in shape if isinstance(axis, str)]
+    used += [axis for axis in dict.fromkeys(own) if axis not in used]
     fixed_sizes, random_sizes = propose_sizes(kind, [*used, *lengths], in_pairs=interface.halves_features)
     proposal = Proposal(
         constructor=constructor,

@@ -3,9 +3,11 @@
 import ast
 import json
 import re
+from typing import ClassVar
 
 import nbformat
 import pytest
+from msgspec import structs
 
 from grader.author.derived_files import derive_files
 from grader.author.first_checks import first_checks
@@ -296,6 +298,15 @@ def test_a_datasets_constructor_arguments_are_passed_unchanged():
     assert proposal.inputs == {"token_ids": {"integers": 50, "shape": ["items"]}}
     assert proposal.constructor == {"max_length": 3, "stride": 3}
     assert proposal.blanks == []
+
+
+def test_axes_of_a_kinds_own_inputs_get_sizes_whatever_their_names():
+    class Grouped(type(KINDS[KindName.OPTIMIZER])):
+        own_inputs: ClassVar = {"rates": ["groups", "columns"]}
+
+    source = "class Decay:\n    def step(self):\n        pass\n\n    def zero_grad(self):\n        pass\n"
+    proposal = propose(structs.replace(find_interface(source, "decay.py"), kind=Grouped()))
+    assert {*map(frozenset, proposal.fixed_sizes + proposal.random_sizes)} == {frozenset({"groups", "columns"})}
 
 
 def test_axes_that_a_docstring_names_are_taken_over():
