@@ -289,7 +289,7 @@ def export(gradebook: Path, to: str | None, feedback: bool, anonymous: bool, fol
     """Write a gradebook to a folder: in another program's format, or as feedback for students."""
     from grader.classroom.exports.records import ExerciseLoader
     from grader.classroom.exports.writing import export as write_export
-    from grader.classroom.exports.writing import removed_exercises, write_feedback
+    from grader.classroom.exports.writing import formats_of_grades, removed_exercises, write_feedback
 
     course = current_course()
     if bool(to) == feedback or (feedback and anonymous):
@@ -301,8 +301,8 @@ def export(gradebook: Path, to: str | None, feedback: bool, anonymous: bool, fol
         written = f"feedback on {write_feedback(gradebook, folder, ExerciseLoader(course)):,} submissions"
     click.echo(f"Wrote {written} to {folder}.")
     if removed := removed_exercises(gradebook, course, to or ""):
-        names = ", ".join(removed)
-        click.echo(f"No longer in the course, so omitted: {names}. The formats csv and canvas include their grades.")
+        names, formats = ", ".join(removed), ", ".join(formats_of_grades())
+        click.echo(f"No longer in the course, so omitted: {names}. Formats that include their grades: {formats}.")
 
 
 def _grade(submissions: Path, gradebook: Path, options: Any, engine: EngineOptions) -> int:

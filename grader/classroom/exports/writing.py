@@ -126,9 +126,14 @@ def _platform_path(grade: GradeRow) -> Path | None:
     return layout.feedback_path(grade) if layout is not None else None
 
 
+def formats_of_grades() -> list[str]:
+    """Return the formats that need only grades, and so include exercises that the course no longer has."""
+    return sorted(name for name, export in EXPORTS.items() if getattr(export, "has_grades_only", False))
+
+
 def removed_exercises(gradebook: Path, course: Course, to: str) -> list[str]:
     """Return the exercises that the course no longer has, if the format needs them."""
-    if getattr(EXPORTS.get(to), "has_grades_only", False):
+    if to in formats_of_grades():
         return []
     with ClassRecords(gradebook) as records:
         return [name for name in records.exercises() if not ExerciseLoader(course).has(name)]
