@@ -3,7 +3,7 @@
 from grader.classroom.exports.records import ClassExport, VerdictExport
 from grader.classroom.platforms.canvas import Canvas
 from grader.classroom.platforms.classroom50 import Classroom50
-from grader.classroom.platforms.edition import Edition
+from grader.classroom.platforms.edition_copies import EditionCopies
 from grader.classroom.platforms.gradescope import Gradescope
 from grader.classroom.platforms.moodle import Moodle
 from grader.classroom.platforms.nbgrader import Nbgrader
@@ -17,7 +17,7 @@ PLATFORMS: tuple[Platform, ...] = (
     Canvas(),
     Repositories(),
     Nbgrader(),
-    Edition(),
+    EditionCopies(),
     PrairieLearn(),
     Classroom50(),
 )

@@ -19,7 +19,7 @@ COMPANIONS = frozenset({"grader", "solutions", "tests", "grader.egg-info", "buil
 """Folders beside exercises/ in a copy of the course."""
 
 
-class Edition(SubmissionLayout):
+class EditionCopies(SubmissionLayout):
     """Copies of the student edition, whose exercises/<exercise>/ contain the submissions."""
 
     name = "edition"
