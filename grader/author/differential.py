@@ -115,7 +115,7 @@ class Comparison:
                 if differing:
                     return f"{differing[0]} differs with {experiment.described}"
         except SubjectError as error:
-            return f"it {error}"
+            return f"it failed: {error}"
         finally:
             session.close()
         return ""
