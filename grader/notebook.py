@@ -22,6 +22,7 @@ from msgspec import Struct
 
 from grader.commands.arguments import exercise_called, require_exercise
 from grader.errors import KitError, UsageError
+from grader.processes.examiner_process import usable_cores
 from grader.processes.pool import ExaminerPool
 from grader.report.console import printable_lines
 from grader.report.html import NotebookVerdict
@@ -294,7 +295,7 @@ def _grade(exercise_id: str, submission: Submission) -> NotebookVerdict:
 def _trap(exercise_id: str, cell: str) -> str:
     course, trap = _course(), trap_of(_from_cell(cell), "this cell")
     home, seed = home_of(course, exercise_id), secrets.randbelow(MAX_SEED)
-    result = PooledTrapJudge(_trap_pool, course).judge(exercise_id, trap, seed, home=home)
+    result = PooledTrapJudge(_trap_pool, course, lanes=usable_cores()).judge(exercise_id, trap, seed, home=home)
     return render_trap(result, details_of(course, result), has_next=True)
 
 

@@ -2,8 +2,7 @@
 
 import msgspec
 
-from grader.author.copying import copying_reference
-from grader.checks.runner import Runner
+from grader.checks.runner import Runner, new_reference
 from grader.processes.workers import WorkerSource
 from grader.spec.exercise import Exercise
 from grader.spec.fragments import put_back
@@ -66,7 +65,7 @@ def lock_explanations(course: Course, runner: Runner, source: WorkerSource) -> L
 
 def _ask_reference(course: Course, runner: Runner, text: str) -> Weights:
     """Return the reference's initial weights in the checks that compare values, rounded so that they take less room."""
-    runner.reference = copying_reference(course, runner.exercise)
+    runner.reference = new_reference(course, runner.exercise)
     runner.reference.needs_all_size_cases = True
     checks = [check.id for check in runner.exercise.checks if check.compares_values()]
     runner.examine(submission_from_text(text), LOCK_SEED, only=checks)

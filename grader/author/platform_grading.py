@@ -14,6 +14,7 @@ from grader.classroom.layouts.units import Unit, UnitSubmissions
 from grader.classroom.platforms import AUTOGRADERS
 from grader.classroom.tasks import SubmissionLoader
 from grader.errors import KitError
+from grader.processes.examiner_process import usable_cores
 from grader.processes.fork import is_true_in_fork
 from grader.processes.pool import ExaminerPool
 from grader.report.phrases import open_layers, points, result_words
@@ -120,7 +121,7 @@ def _trap_page(course: Course, exercise: Exercise, record: SubmissionRecord, rea
         return render_trap(refused).rstrip()
     try:
         with ExaminerPool(most_idle=1) as pool:
-            judge = PooledTrapJudge(pool, course, strict=_must_be_strict(course, exercise))
+            judge = PooledTrapJudge(pool, course, strict=_must_be_strict(course, exercise), lanes=usable_cores())
             return render_trap(judge.judge(exercise.id, trap_of(read, record.file), seed)).rstrip()
     except KitError as error:
         return f"The trap was not judged: {error}"

@@ -6,11 +6,10 @@ from typing import Any
 import msgspec
 from msgspec import Struct, structs
 
-from grader.author.copying import copying_reference
 from grader.author.explaining import lock_explanations
 from grader.checks.outcome import Examination, Key, Status, variant_name
 from grader.checks.recording import Recorder
-from grader.checks.runner import Runner
+from grader.checks.runner import Runner, new_reference
 from grader.errors import BrokenExerciseError
 from grader.processes.workers import WorkerSource
 from grader.spec.exercise import Exercise, near_miss_id
@@ -80,7 +79,7 @@ def _numbers_in(size_case: dict[str, Any]) -> int:
 def _record(course: Course, runner: Runner, most_bytes: int) -> tuple[bytes, bool]:
     """Return the file of answers, empty if one seed is too large, and whether the starter fails at every seed."""
     exercise, recorder = runner.exercise, Recorder()
-    runner.reference = copying_reference(course, exercise)
+    runner.reference = new_reference(course, exercise)
     content, fails_starter = b"", True
     with extend_time_limit(runner):
         for seed in range(KEY_SEED, KEY_SEED + MOST_SEEDS):

@@ -24,7 +24,7 @@ FROM_CONSTANT = 0.5
 
 
 class LocalModule:
-    """A module of the reference in this process.
+    """A module of the reference in this process. It returns copies, which its later calls cannot change.
 
     `constants` are the values of the parameters that the class fills with zeros or ones, and that are random here.
     """
@@ -42,11 +42,11 @@ class LocalModule:
 
     def call(self, method: str, **inputs: Any) -> Any:
         with torch.set_grad_enabled(self.grad and torch.is_grad_enabled()):
-            return _detached(self._run(method, inputs, requires_grad=False)[0])
+            return _copied(self._run(method, inputs, requires_grad=False)[0])
 
     def run_probe(self, probe: ProbeFunction, inputs: dict[str, Any], **options: Any) -> Any:
         with torch.set_grad_enabled(self.grad and torch.is_grad_enabled()):
-            return _detached(self._run("", inputs, requires_grad=False, probe=probe, options=options)[0])
+            return _copied(self._run("", inputs, requires_grad=False, probe=probe, options=options)[0])
 
     def call_each(self, inputs: list[dict[str, Any]], *, grad: bool = True) -> list[Any]:
         with torch.set_grad_enabled(grad):
@@ -63,13 +63,13 @@ class LocalModule:
             sum(terms, torch.zeros(())).backward()  # type: ignore[no-untyped-call]  # torch leaves it unannotated
         gradients = {name: parameter.grad for name, parameter in self.module.named_parameters()}
         input_gradients = {name: tensor.grad for name, tensor in tensors.items() if tensor.requires_grad}
-        return Pass(value=_detached(value), cotangents=cotangents, parameters=gradients, inputs=input_gradients)
+        return Pass(value=_copied(value), cotangents=cotangents, parameters=gradients, inputs=input_gradients)
 
     def inputs_after(self) -> Tensors:
         return self._after
 
     def weights(self) -> Tensors:
-        return {name: parameter.detach() for name, parameter in self.module.named_parameters()}
+        return {name: parameter.detach().clone() for name, parameter in self.module.named_parameters()}
 
     def initial_weights(self) -> Tensors:
         return {
@@ -81,7 +81,7 @@ class LocalModule:
         return {name: tuple(parameter.shape) for name, parameter in self.module.named_parameters()}
 
     def attribute(self, name: str) -> Any:
-        return _detached(getattr(self.module, name))
+        return _copied(getattr(self.module, name))
 
     def printed(self) -> str:
         text = self._output.getvalue()
@@ -110,7 +110,7 @@ class LocalModule:
         }
         with contextlib.redirect_stdout(self._output):
             if probe:
-                value = probe(self.subject, copies, **(options or {}))
+                value = probe(self.subject, copies, **map_tensors(options or {}, torch.clone))
             else:
                 value = (getattr(self.module, method) if method else self.module)(**copies)
         tensors = {name: value for name, value in copies.items() if isinstance(value, torch.Tensor)}
@@ -204,5 +204,5 @@ def import_probe(source: str, submission: ModuleType) -> ModuleType:
     return module
 
 
-def _detached(value: Any) -> Any:
-    return map_tensors(value, torch.Tensor.detach)
+def _copied(value: Any) -> Any:
+    return map_tensors(value, lambda tensor: tensor.detach().clone())

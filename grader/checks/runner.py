@@ -140,9 +140,8 @@ class Runner:
         self._source = source
         has_reference = exercise.edition.HAS_REFERENCE
         self.recording = None if has_reference else Recording(course.answers(exercise.id))
-        self.reference = ReferenceCache(
-            Reference(course.reference(exercise.id), exercise.interface) if has_reference else AbsentReference(),
-            self.recording,
+        self.reference = (
+            new_reference(course, exercise) if has_reference else ReferenceCache(AbsentReference(), self.recording)
         )
         place = str(course.description(exercise.id).relative_to(course.root))
         self._checks: list[RunnableCheck] = [PropertyCheck(record, place) for record in exercise.checks]
@@ -438,6 +437,11 @@ class Runner:
         found = ", ".join(names) or "none"
         message = f"there is no {noun} {name}; the {plural} found: {found}; name your {noun} {name}"
         return Finding(kind=FailureKind.ENTRY, message=message, names_found=names)
+
+
+def new_reference(course: Course, exercise: Exercise) -> ReferenceCache:
+    """Return the reference of an exercise, with no answers yet."""
+    return ReferenceCache(Reference(course.reference(exercise.id), exercise.interface))
 
 
 def _failure_point(error: Exception | None, comparisons: int) -> FailurePoint | None:

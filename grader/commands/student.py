@@ -277,6 +277,7 @@ def trap(
     ctx: click.Context, exercise_id: str, path: Path | None, as_json: bool, seed: int | None, strict: bool
 ) -> None:
     """Judge the tests in your trap.py: they must accept right code and catch the defects."""
+    from grader.processes.examiner_process import usable_cores
     from grader.report.trap import render_trap, render_trap_json
     from grader.student.traps import details_of, hand_out_trap, home_of
     from grader.trap.judge import judge_trap
@@ -291,7 +292,7 @@ def trap(
     written = read_trap(course, exercise_id, path)
     home = home_of(course, exercise_id)
     with judging_note(written.label) as clear:
-        result = judge_trap(course, exercise_id, written, seed=seed, home=home, strict=strict)
+        result = judge_trap(course, exercise_id, written, seed=seed, home=home, strict=strict, lanes=usable_cores())
         clear()
     details = details_of(course, result)
     if as_json:

@@ -8,6 +8,7 @@ import signal
 import socket
 import sys
 import tempfile
+import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -63,7 +64,7 @@ def has_threads() -> bool:
 class Forker:
     """Starts each worker as a fork of the nursery, which the constructor forks from this process.
 
-    Construct it before opening any check or reference.
+    Construct it before opening any check or reference. Several threads may start and kill workers.
     """
 
     def __init__(self, secret_folders: tuple[str, ...] = (), *, for_tests: bool = False) -> None:
@@ -86,6 +87,7 @@ class Forker:
             signal.pthread_sigmask(signal.SIG_SETMASK, signals)
         theirs.close()
         self._handle = os.pidfd_open(self._process)
+        self._lock = threading.RLock()
         self._ahead: _PendingWorker | None = None
         self._pending: collections.deque[_PendingRequest] = collections.deque()
 
@@ -105,10 +107,11 @@ class Forker:
 
     def start(self, limits: Limits) -> Worker:
         """Return a new worker confined to the limits; raise `KitError` if none can be forked."""
-        if self._ahead is not None and self._ahead.limits != limits:
-            self._worker_ahead().kill()
-        self.start_ahead(limits)
-        return self._worker_ahead()
+        with self._lock:
+            if self._ahead is not None and self._ahead.limits != limits:
+                self._worker_ahead().kill()
+            self.start_ahead(limits)
+            return self._worker_ahead()
 
     def settle(self) -> None:
         """Wait until killed workers and their processes are gone."""
@@ -136,20 +139,21 @@ class Forker:
 
     def reap(self, process: int) -> "_PendingRequest":
         """Reap a killed worker and the processes it started; the answer is its wait status."""
-        with self._alive():
-            wire.send(self._control, encode_request(ReapRequest(process=process)))
         reaped = _PendingRequest()
-        self._pending.append(reaped)
+        with self._lock, self._alive():
+            wire.send(self._control, encode_request(ReapRequest(process=process)))
+            self._pending.append(reaped)
         return reaped
 
     def wait_for(self, wanted: "_PendingRequest") -> None:
         """Read answers, which arrive in the order of the requests, until this one arrives."""
-        while not wanted.is_answered:
-            pending = self._pending.popleft()
-            with self._alive():
-                body, pending.handles = wire.receive_with_descriptors(self._control, 1)
-                pending.answer = decode_answer(body).number
-            pending.is_answered = True
+        with self._lock:
+            while not wanted.is_answered:
+                pending = self._pending.popleft()
+                with self._alive():
+                    body, pending.handles = wire.receive_with_descriptors(self._control, 1)
+                    pending.answer = decode_answer(body).number
+                pending.is_answered = True
 
     def _worker_ahead(self) -> Worker:
         """Wait for the worker that was started ahead, and return it; raise `KitError` if it could not be forked."""

@@ -63,6 +63,16 @@ FRAME = re.compile(rb'^  File "([^"\n]{1,500})", line (\d{1,9}) in ([\w<>]{1,100
 """A line of the output of `faulthandler`, which lists the innermost frame first."""
 
 
+UNREPORTED = (OSError, ValueError, IndexError)
+"""The errors of `seconds_waited` on a system that does not report it, or if the process is gone."""
+
+
+def seconds_waited(process: int | str) -> float:
+    """Return how long a process or thread, by its number or name in /proc, has waited for a processor."""
+    with open(f"/proc/{process}/schedstat", "rb", buffering=0) as file:
+        return int(file.read(100).split()[1]) / 1e9
+
+
 class Process(Protocol):
     """A worker's process, and all processes that it started."""
 
@@ -160,12 +170,19 @@ class Worker:
     def processor_time(self) -> ProcessorTime:
         """Return its processor time; zeros if the system does not report it."""
         try:
-            folder = Path(f"/proc/{self._process.number()}")
-            waited = int((folder / "schedstat").read_text(encoding="ascii").split()[1])
-            times = (folder / "stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()[11:13]
-        except (OSError, ValueError, IndexError):
+            number = self._process.number()
+            waited = seconds_waited(number)
+            times = Path(f"/proc/{number}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2]
+        except UNREPORTED:
             return ProcessorTime()
-        return ProcessorTime(ran=sum(map(int, times)) / os.sysconf("SC_CLK_TCK"), waited=waited / 1e9)
+        return ProcessorTime(ran=sum(map(int, times.split()[11:13])) / os.sysconf("SC_CLK_TCK"), waited=waited)
+
+    def waited(self) -> float:
+        """Return how many seconds its main thread has waited for a processor; 0 if the system does not report it."""
+        try:
+            return seconds_waited(self._process.number())
+        except UNREPORTED:
+            return 0.0
 
     def where(self) -> list[StackFrame]:
         """Return its main thread's frames, the innermost first. The worker may return none, or lie."""

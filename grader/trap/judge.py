@@ -4,6 +4,7 @@ import random
 import secrets
 import time
 from collections.abc import Collection
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 
 from grader.errors import BrokenExerciseError, UsageError
@@ -42,17 +43,18 @@ def judge_trap(
     home: Home | None = None,
     strict: bool = False,
     spawn: bool = not CAN_FORK,
+    lanes: int = 1,
 ) -> TrapResult:
     """Return the result of a trap, judged with new worker processes. `home` is for sealed editions: see `TrapJudge`."""
     with closing(open_worker_source(course.secret_folders(), spawn=spawn, for_many=True, for_tests=True)) as source:
-        return TrapJudge(course, source, strict=strict)(exercise_id, trap, seed=seed, home=home)
+        return TrapJudge(course, source, strict=strict, lanes=lanes)(exercise_id, trap, seed=seed, home=home)
 
 
 class TrapJudge:
-    """Judges traps with the workers of one source."""
+    """Judges traps with the workers of one source, on as many implementations at a time as there are lanes."""
 
-    def __init__(self, course: Course, source: WorkerSource, *, strict: bool = False) -> None:
-        self._course, self._source, self._strict = course, source, strict
+    def __init__(self, course: Course, source: WorkerSource, *, strict: bool = False, lanes: int = 1) -> None:
+        self._course, self._source, self._strict, self._lanes = course, source, strict, lanes
 
     def __call__(
         self,
@@ -85,7 +87,8 @@ class TrapJudge:
                 f"your trap needs right code to accept, which is here your own fix. "
                 f"Grade {exercise.id} until every check passes, then judge the trap: python -m grader {exercise.id}"
             )
-        return _Judgement(relay, exercise, implementations, trap.label, seed, is_proof=is_proof).result(started)
+        judgement = _Judgement(relay, exercise, implementations, trap.label, seed, is_proof=is_proof)
+        return judgement.result(started, self._lanes)
 
 
 class _Judgement:
@@ -111,19 +114,14 @@ class _Judgement:
         self._dropped: set[int] = set()
         """Tests that are set aside already, and that cost time."""
 
-    def result(self, started: float) -> TrapResult:
-        """Run the trap and return its result."""
+    def result(self, started: float, lanes: int) -> TrapResult:
+        """Run the trap and return its result. The reference is first and alone, because it decides which tests run."""
         first, *others = self._implementations
         session = self._relay.run(first.source, seeds=self._seeds)
         if session.is_collected:
             self._observe(first, session)
             random.SystemRandom().shuffle(others)
-            for each in others:
-                runs = self._runs(each)
-                if runs and not self._is_time_up:
-                    self._observe(each, self._relay.run(each.source, runs=runs, noisy=self._noisy(each)))
-                else:
-                    self._observations.append(Observation(implementation=each, outcomes=()))
+            self._run_in_lanes(others, lanes)
         is_time_up = self._is_time_up
         names = session.names
         order = {id(each): place for place, each in enumerate(self._implementations)}
@@ -153,6 +151,24 @@ class _Judgement:
             isolation=session.isolation,
             seconds=time.monotonic() - started,
         )
+
+    def _run_in_lanes(self, implementations: list[Implementation], lanes: int) -> None:
+        """Run the tests on several implementations at a time: each run waits most of its time for a process."""
+        with ThreadPoolExecutor(lanes) as pool:
+            try:
+                for _ in pool.map(self._run, implementations):
+                    pass
+            except BaseException:
+                self._is_time_up = True  # no other lane starts another implementation
+                raise
+
+    def _run(self, implementation: Implementation) -> None:
+        runs = self._runs(implementation)
+        if runs and not self._is_time_up:
+            session = self._relay.run(implementation.source, runs=runs, noisy=self._noisy(implementation))
+            self._observe(implementation, session)
+        else:
+            self._observations.append(Observation(implementation=implementation, outcomes=()))
 
     def _noisy(self, implementation: Implementation) -> int | None:
         """Return the seed at which the values of a defective implementation get noise.

@@ -41,12 +41,12 @@ class TrapAnswer(Struct, frozen=True, kw_only=True):
 
 
 class PooledTrapJudge:
-    """Judges traps of one course, from any number of threads."""
+    """Judges traps of one course, from any number of threads. `lanes` as for `TrapJudge`."""
 
-    def __init__(self, pool: ExaminerPool, course: Course, *, strict: bool = False) -> None:
+    def __init__(self, pool: ExaminerPool, course: Course, *, strict: bool = False, lanes: int = 1) -> None:
         self._course = course
         options = ["--strict"] if strict else []
-        self._client = PoolClient(pool, Service(module=SERVICE, arguments=(str(course.root), *options)))
+        self._client = PoolClient(pool, Service(module=SERVICE, arguments=(str(course.root), str(lanes), *options)))
 
     def cancel(self) -> None:
         """Kill the busy processes and cancel later requests. Callable from any thread."""

@@ -1,17 +1,25 @@
 """Run a trap on one implementation: relay frames between the test worker and the subject's, and keep the transcript."""
 
 import hashlib
+import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from enum import StrEnum
-from pathlib import Path
 from typing import TypeVar
 
 from msgspec import Struct
 
 from grader.errors import KitError
-from grader.processes.workers import DiedError, Worker, WorkerSource, protections, require_closed
+from grader.processes.workers import (
+    UNREPORTED,
+    DiedError,
+    Worker,
+    WorkerSource,
+    protections,
+    require_closed,
+    seconds_waited,
+)
 from grader.sandbox import protocol
 from grader.sandbox.protocol import Act, Acted, Load, Loaded, Raised, Reply, RunTests, TestRun
 from grader.sandbox.traps.messages import (
@@ -109,10 +117,16 @@ class TimeUpError(Exception):
 
 
 class Clock:
-    """The seconds that the student's tests may still run."""
+    """The seconds that the student's tests may still run, in all lanes together."""
 
     def __init__(self, seconds: float) -> None:
         self.left = seconds
+        self._lock = threading.Lock()
+
+    def spend(self, seconds: float) -> None:
+        """Subtract the seconds of one run."""
+        with self._lock:
+            self.left -= max(0.0, seconds)
 
 
 class Trap(Struct, frozen=True, kw_only=True):
@@ -123,7 +137,10 @@ class Trap(Struct, frozen=True, kw_only=True):
 
 
 class Relay:
-    """Runs traps on implementations: a fresh test worker and a fresh subject's worker for each."""
+    """Runs traps on implementations: a fresh test worker and a fresh subject's worker for each.
+
+    Several threads may run one trap on different implementations.
+    """
 
     def __init__(
         self,
@@ -290,7 +307,7 @@ class _Process:
 
     def _start(self, message: Started) -> None:
         self._current, self._calls = message, 0
-        self._waited, self._loading = self._worker.processor_time().waited, 0.0
+        self._waited, self._loading = self._worker.waited(), 0.0
         self._started = self._moment(self._waited)
         self._digest.update(f"test {message.test} seed {message.seed}".encode())
         self._deadline = time.monotonic() + min(TEST_SECONDS, max(self._clock.left, LEAST_WAIT))
@@ -304,8 +321,8 @@ class _Process:
     def _finish(self, ending: Ending, report: Finished) -> None:
         if self._current is None:
             return
-        waited = self._waited if ending is Ending.DIED else self._worker.processor_time().waited
-        self._clock.left -= max(0.0, self._moment(waited) - self._started - self._loading)
+        waited = self._waited if ending is Ending.DIED else self._worker.waited()
+        self._clock.spend(self._moment(waited) - self._started - self._loading)
         outcome = TestOutcome(
             test=self._current.test,
             seed=self._current.seed,
@@ -354,7 +371,7 @@ def _patiently(worker: Worker, receive: Callable[[float], Received], deadline: f
         try:
             return receive(deadline)
         except TimeoutError:
-            waited = worker.processor_time().waited
+            waited = worker.waited()
             if is_last and waited - granted < LEAST_WAIT:
                 raise
             is_last = waited - granted < LEAST_WAIT
@@ -362,12 +379,12 @@ def _patiently(worker: Worker, receive: Callable[[float], Received], deadline: f
 
 
 def own_seconds() -> float:
-    """Return how long this process has run, and waited to run."""
+    """Return how long this thread has run, and waited to run."""
     try:
-        waited = int(Path("/proc/self/schedstat").read_text(encoding="ascii").split()[1]) / 1e9
-    except (OSError, ValueError, IndexError):
+        waited = seconds_waited("thread-self")
+    except UNREPORTED:
         waited = 0.0
-    return time.process_time() + waited
+    return time.thread_time() + waited
 
 
 def _wait_for_grid(started: float) -> float:
@@ -411,7 +428,7 @@ class _Subject:
 
     def waited(self) -> float:
         """Return how long the subject has waited for a processor."""
-        return self._worker.processor_time().waited if self._worker is not None else 0.0
+        return self._worker.waited() if self._worker is not None else 0.0
 
     def reply(self, payload: bytes, *, noise: bool) -> bytes:
         """Return the reply to a request. A subject that ends or hangs raises in the test."""

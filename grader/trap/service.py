@@ -1,4 +1,4 @@
-"""The program of a process that judges traps: `python -m grader.trap.service ROOT [--strict]` answers on stdin."""
+"""The program of a process that judges traps: `python -m grader.trap.service ROOT LANES [--strict]` reads stdin."""
 
 import os
 import sys
@@ -24,11 +24,11 @@ PROVED_ROLES = (Role.RIGHT, Role.DEFECTIVE)
 _requests = msgspec.msgpack.Decoder(TrapRequest)
 
 
-def _serve(course: Course, *, strict: bool) -> None:
+def _serve(course: Course, lanes: int, *, strict: bool) -> None:
     """Answer requests until stdin ends."""
     requests = Requests()
     with closing(open_worker_source(course.secret_folders(), for_many=True, for_tests=True)) as source:
-        judge = TrapJudge(course, source, strict=strict)
+        judge = TrapJudge(course, source, strict=strict, lanes=lanes)
         for body in requests:
             requests.answer(msgspec.msgpack.encode(_answer(judge, _requests.decode(body))))
             source.settle()
@@ -57,7 +57,7 @@ def _answer(judge: TrapJudge, request: TrapRequest) -> TrapAnswer:
 def _main() -> NoReturn:
     status = 0
     try:
-        _serve(Course(root=Path(sys.argv[1])), strict="--strict" in sys.argv)
+        _serve(Course(root=Path(sys.argv[1])), int(sys.argv[2]), strict="--strict" in sys.argv)
     except (BrokenPipeError, errors.LostNurseryError):
         pass  # the owner is gone, or notices the end of the pipe
     except KeyboardInterrupt:

@@ -42,8 +42,10 @@ class Traps:
         self.course = course
         self.source = Forker(course.secret_folders(), for_tests=True)
 
-    def __call__(self, exercise_id: str, text: str, seed: int = SEED) -> TrapResult:
-        return TrapJudge(self.course, self.source)(exercise_id, Trap(label="trap.py", text=text), seed=seed)
+    def __call__(self, exercise_id: str, text: str, seed: int = SEED, lanes: int = 2) -> TrapResult:
+        return TrapJudge(self.course, self.source, lanes=lanes)(
+            exercise_id, Trap(label="trap.py", text=text), seed=seed
+        )
 
 
 def standings(result: TrapResult) -> dict[str, Standing]:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 from grader.report.trap import render_trap, render_trap_json
 from grader.trap import relay
@@ -51,6 +52,18 @@ def test_a_trap_earns_the_points_of_the_defects_that_it_catches(traps: Traps) ->
     page = render_trap(result)
     assert "defect 1  caught by test_the_past_does_not_see_the_future" in page
     assert "mask" not in page  # the defect has no name here
+
+
+@pytest.mark.slow
+def test_implementations_may_run_one_after_the_other_or_side_by_side(traps: Traps) -> None:
+    never_right = (
+        "\n\ndef test_nothing(subject, gaussian):\n    assert subject(4, 6, 8, 0.0)(gaussian(1, 5, 4)).sum() == 0\n"
+    )
+    hangs = "\n\ndef test_hangs(subject):\n    subject(4, 6, 8, 0.0)\n    while True:\n        pass\n"
+    found = [traps(EXERCISE, PAST + TOO_LONG + never_right + hangs, lanes=lanes) for lanes in (1, 3)]
+    one, other = (structs.replace(each, seconds=0.0) for each in found)
+    assert one == other
+    assert [each.standing for each in one.tests[-2:]] == [Standing.FAILS_REFERENCE, Standing.TOO_SLOW]
 
 
 @pytest.mark.slow

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from msgspec import Struct
 
 from grader.errors import KitError
-from grader.processes.examiner_process import CancelledError
+from grader.processes.examiner_process import CancelledError, usable_cores
 from grader.processes.pool import ExaminerPool
 from grader.report.trap import render_trap
 from grader.spec.paths import Course
@@ -30,7 +30,7 @@ class FollowedTrap:
     def __init__(self, course: Course, exercise_id: str, seed: int, report: Callable[[TrapJudgement], None]) -> None:
         self._course, self._exercise_id, self._seed, self._report = course, exercise_id, seed, report
         self._pool = ExaminerPool(most_idle=1)
-        self._judge = PooledTrapJudge(self._pool, course)
+        self._judge = PooledTrapJudge(self._pool, course, lanes=usable_cores())
         self._lock = threading.Lock()
         self._is_running = False
         self._content = self._read()

@@ -8,13 +8,12 @@ import pytest
 import torch
 from safetensors.torch import load_file, save, save_file
 
-from grader.author.copying import CopyingReference
 from grader.checks.case import seed_draws
 from grader.checks.compare import FLOAT32, FLOAT32_GRADIENT, FLOAT64, LARGE_INPUTS, LARGE_INPUTS_FLOAT64, compare
 from grader.checks.outcome import Status
 from grader.checks.proxies import Pass
 from grader.checks.recording import NotRecordedError, Recorder, Recording
-from grader.checks.reference import AbsentReference
+from grader.checks.reference import AbsentReference, Reference
 from grader.checks.reference_cache import ReferenceCache
 from grader.errors import KitError
 from grader.spec.interface import Interface
@@ -70,7 +69,7 @@ def reference(tmp_path: Path) -> ReferenceCache:
     path = tmp_path / "exercise_01" / "attention.py"
     path.parent.mkdir()
     path.write_text(SOURCE)
-    return ReferenceCache(CopyingReference(path, Interface(class_name="Model", constructor={}, inputs={}, outputs=[])))
+    return ReferenceCache(Reference(path, Interface(class_name="Model", constructor={}, inputs={}, outputs=[])))
 
 
 @pytest.fixture
