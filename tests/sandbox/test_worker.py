@@ -203,8 +203,9 @@ def test_a_value_that_is_too_large_in_total_is_never_converted() -> None:
     for _ in range(MAX_DEPTH - 1):
         shared = [shared] * 100
     views = [torch.zeros(1).expand(7_500_000)] * 999
+    values = ([None] * 1_000_000, shared, views, {"views": views})
     started, before = time.process_time(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    described = [from_python(value) for value in ([None] * 1_000_000, shared, views, {"views": views})]
+    described = [from_python(value) for value in values]
     assert all(isinstance(value, protocol.Other) for value in described)
     assert "with more than 1,000 values" in described[1].description
     assert "tensors of 29,970,000,000 bytes together" in described[2].description
