@@ -1,0 +1,39 @@
+"""The pages for users name every command, kind of subject, export format and platform."""
+
+import re
+
+import pytest
+
+from grader.classroom.exports.writing import EXPORTS
+from grader.classroom.platforms import AUTOGRADERS
+from grader.cli import SECTIONS
+from grader.spec.kinds import KindName
+from tests.support.paths import ROOT
+
+FOR_INSTRUCTORS = (ROOT / "solutions" / "README.md").read_text(encoding="utf-8")
+PAGES = "\n".join(
+    (ROOT / path).read_text(encoding="utf-8")
+    for path in ("README.md", "exercises/README.md", "solutions/README.md", "solutions/EVALUATION.md")
+)
+IMPLIED = {"grade"}
+"""Commands that nobody needs to type: `python -m grader exercise_03` grades."""
+
+COMMANDS = sorted({str(each.name) for commands in SECTIONS.values() for each in commands if not each.hidden} - IMPLIED)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_page_shows_every_command(name: str) -> None:
+    assert re.search(rf"python -m grader {name}\b", PAGES), f"show python -m grader {name} in one of the README files"
+
+
+def test_the_page_for_instructors_has_a_row_for_every_kind() -> None:
+    assert {kind for kind in KindName if not re.search(rf"^\| .*`{kind}`.* \|", FOR_INSTRUCTORS, re.MULTILINE)} == set()
+
+
+def test_the_page_for_instructors_names_every_export_format() -> None:
+    named = {name for names in re.findall(r"`export --to\s+([\w|]+)", FOR_INSTRUCTORS) for name in names.split("|")}
+    assert named == EXPORTS.keys()
+
+
+def test_the_page_for_instructors_has_a_row_for_every_autograder() -> None:
+    assert {name for name in AUTOGRADERS if f"\n| `{name}` |" not in FOR_INSTRUCTORS} == set()
