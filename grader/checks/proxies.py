@@ -139,7 +139,9 @@ class RemoteProxy:
         return [self._logged(value, is_forward=True) for value in values]
 
     def _logged(self, value: Any, *, is_forward: bool) -> Any:
-        """Log a returned value, and whether it has the form that the interface declares for `forward`; return it."""
+        """Log a returned value and whether it has the form that the interface declares for `forward`; return the
+        value.
+        """
         if self._session.tape is not None:
             self._session.tape.note_value(value)
         shapes = self._session.exercise.interface.outputs

@@ -52,7 +52,7 @@ def local_engine(course: Course, jobs: int, *, is_strict: bool) -> Iterator[Engi
 
 
 class _PendingCall(Struct, frozen=True, kw_only=True, eq=False):
-    """A submitted call; `exercise` is empty if it needs none."""
+    """A submitted call; `exercise` is empty if the call needs no exercise."""
 
     exercise: str
     future: "Future[Any]"
@@ -86,7 +86,9 @@ class _ExerciseExecutor(Executor):
         return pending.future
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Let the threads end after the queued calls, or cancel the calls; with `wait`, return after their end."""
+        """End the threads after the queued calls, or cancel these calls. With `wait`, return once the threads have
+        ended.
+        """
         with self._change:
             self._is_over = True
             for each in self._pending if cancel_futures else ():
@@ -338,7 +340,7 @@ def _result(done: Future[bytes]) -> TaskResult:
 
 
 def _explained(error: BaseException) -> str:
-    """Return a sentence on why a task has no result."""
+    """Return a sentence that explains why a task has no result."""
     name = type(error).__name__
     if name == "KilledWorker":
         return "every worker of the cluster that judged it died"

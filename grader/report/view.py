@@ -1,4 +1,4 @@
-"""Records for pages besides verdicts: progress, hints, past verdicts, the state of a machine."""
+"""Records for pages other than verdicts: progress, hints, past verdicts, the state of a machine."""
 
 from typing import Annotated
 

@@ -173,7 +173,8 @@ def _caveat(judged: DefectVerdict, exercise: Exercise) -> str:
 def _remaining(exercise: Exercise, verdict: Verdict, crash: Cause | None) -> list[Defect]:
     """Return the defects that are not fixed, in the order in which to work on them.
 
-    Defects behind a crash that hides the others come first, then those that are present, in the order of the page.
+    If a crash hides other defects, the defects that cause the crash come first. Present defects follow, in the order of
+    the page.
     """
     numbers = exercise.numbers()
     shown = [defect for cause in group_causes(verdict) for defect in cause.defects]

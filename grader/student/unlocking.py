@@ -82,7 +82,7 @@ def _split(flat: torch.Tensor, modules: list[dict[str, list[int]]]) -> list[Tens
 def open_locks(
     course: Course, exercise: Exercise, submission: Submission, names: list[str], *, spawn: bool
 ) -> dict[str, str]:
-    """Run the submission; return the texts of the named locks that its answers open."""
+    """Run the submission and return, by name, the texts of the locks that its answers open."""
     locked = read_locked(course.explanations(exercise.id))
     if not locked.locks.keys() & set(names):
         return {}

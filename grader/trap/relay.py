@@ -79,7 +79,7 @@ class TestOutcome(Struct, frozen=True, kw_only=True):
     seed: int
     ending: Ending
     transcript: str
-    """A digest of all requests and replies of the test's process until the run ended."""
+    """A digest of all requests and replies that the test's process exchanged until the run ended."""
     calls: int
     """The requests of this run."""
     report: Finished

@@ -141,14 +141,14 @@ class Evidence(Struct, frozen=True, kw_only=True):
     with_equal_methods: list[str]
     """The matching variants whose syntax trees equal the submission's in the methods that the defect touches."""
     differing: list[str]
-    """Its own checks that fail unlike every matching variant."""
+    """The defect's own checks that fail differently from every matching variant."""
     fails_otherwise: list[str]
-    """The checks in `differing` that fail as with the defect, but with other numbers."""
+    """The checks in `differing` that fail in the way this defect makes them fail, but with other numbers."""
     fails_a_third: bool
-    """Whether more than a third of its own checks differ. One of them, which only variants with the defect fail, fails
-    as with the defect."""
+    """Whether more than a third of the defect's own checks differ, and one of them, which only variants with the defect
+    fail, fails in the way this defect makes it fail."""
     fails_own_checks: bool
-    """Whether a check fails as with the defect alone, perhaps with other numbers."""
+    """Whether a check fails as in the variant with this defect alone, perhaps with other numbers."""
     fails_unexplained: bool
     """Whether such a check is not explained by a matching variant. A partial fix of another defect may explain it."""
     partial_fixes: list[str]
@@ -160,21 +160,22 @@ class Evidence(Struct, frozen=True, kw_only=True):
     is_certain: bool
     """Whether checks that only variants with the defect fail show the defect's own deviation."""
     is_mostly_right: bool
-    """Whether most of its own checks do not differ, and a passing check would show the defect by wrong values."""
+    """Whether most of the defect's own checks do not differ, and a passing check would show it by wrong values."""
     is_right_beside_another_fault: bool
-    """Whether, of the checks that only this defect fails, none differs, and a passing one would show it by wrong
-    values."""
+    """Whether no check that only this defect fails differs, and a passing one would show the defect by wrong values."""
     is_untouched: bool
     """Whether the submission contains the fix, and differs from a variant only in statements of other defects."""
     reading: Reading
     """What the submission's statements show about the defect."""
 
     def is_left(self) -> bool:
-        """Return whether its faulty statements are unchanged, and its own checks fail as they do with the defect."""
+        """Return whether the faulty statements are unchanged, and the defect's own checks fail as in its variants."""
         return self.reading is Reading.FAULTY and not self.is_ruled_out and self.fails_own_checks
 
     def is_changed(self) -> bool:
-        """Return whether its statements were changed, and its own checks fail with other numbers than in a variant."""
+        """Return whether the statements were changed, and the defect's own checks fail with other numbers than in a
+        variant.
+        """
         return bool(self.fails_otherwise) and self.reading is Reading.CHANGED
 
     def is_right(self) -> bool:

@@ -172,7 +172,7 @@ def _in_one_line(tokens: list[str]) -> str:
 def _differing_tokens(was: list[str], fix: list[str], *, with_context: bool = False) -> tuple[str, str]:
     """Return the tokens that differ between two fragments, with one more on each side.
 
-    Where one has no tokens of its own, its text is empty, or what is around them if `with_context`.
+    If a fragment has no tokens that differ, its text is empty, or its surroundings if `with_context`.
     """
     shorter = min(len(was), len(fix))
     start = next((index for index in range(shorter) if was[index] != fix[index]), shorter)

@@ -1,4 +1,4 @@
-"""Recognize near misses: known wrong fixes, each with a hint of its own. They change no status and no score."""
+"""Recognize near misses: known wrong fixes, each with its own hint. They change no status and no score."""
 
 from collections.abc import Callable, Iterator
 

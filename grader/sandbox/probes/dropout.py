@@ -20,7 +20,7 @@ for a softmax: their rounding error is about 1e-2 over the short step, and 1e-4 
 
 
 class InsteadOfDropout(TorchFunctionMode):
-    """Replaces dropout: keeps weights or returns `instead`, and records the weights and probability of each call."""
+    """Replaces dropout: returns the weights or `instead`, and records the weights and the probability of each call."""
 
     def __init__(self, instead: torch.Tensor | None = None) -> None:
         super().__init__()

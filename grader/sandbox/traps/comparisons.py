@@ -1,4 +1,4 @@
-"""Watch a test's comparisons of tensors, so that its page can say by how much they failed."""
+"""Record a test's comparisons of tensors, so that the page can show by how much they failed."""
 
 import contextlib
 from collections.abc import Callable, Iterator
@@ -27,12 +27,12 @@ class Comparisons:
         self.failed: Comparison | None = None
 
     def clear(self) -> None:
-        """Forget it."""
+        """Discard the recorded comparison."""
         self.failed = None
 
     @contextlib.contextmanager
     def watching(self) -> Iterator[None]:
-        """Inside the block, note failed comparisons. `assert_close` is the kit's own, which imports nothing."""
+        """Inside the block, record failed comparisons. `assert_close` is the kit's own, which imports nothing."""
         import torch.testing
 
         originals = (torch.allclose, torch.equal, torch.testing.assert_close)

@@ -119,7 +119,7 @@ class Remote:
         return reply
 
     def _finish(self, request: Perform, reply: Performed, writer: Writer, models: list[Any]) -> Any:
-        """Take over everything that an action changed, and return its value."""
+        """Apply everything that an action changed, and return the value of the action."""
         reader = Reader(reply.tensors, self._object)
         number = request.target
         if request.action == "build" and self.is_class:
@@ -185,7 +185,7 @@ class Remote:
         return None
 
     def _connect_gradients(self, reply: Performed, reader: Reader, writer: Writer, data: "ModuleData | None") -> None:
-        """Replace the outputs that require gradients by ones whose backward pass asks the subject."""
+        """Replace the outputs that require gradients by tensors whose backward pass asks the subject."""
         inputs = [*writer.objects, *(data.parameters().values() if data is not None else [])]
         outputs = [reader.tensors[place] for place in reply.outputs]
 
@@ -269,7 +269,7 @@ class _Connection(torch.autograd.Function):
 
 
 class ModuleData:
-    """What a test knows of a built module: its parts, and mirrors of its parameters and buffers."""
+    """The parts of a built module, and mirrors of its parameters and buffers."""
 
     def __init__(self) -> None:
         self.structure = Structure(nodes=[], parameters=[], buffers=[], saved=[])
@@ -277,14 +277,14 @@ class ModuleData:
         self._known: dict[str, torch.Tensor] = {}
 
     def restructure(self, structure: Structure) -> None:
-        """Take over the parts of a module; tensors follow."""
+        """Replace the parts of the module. Tensors of new parts come with `update`."""
         self.structure = structure
         names = {name for name, _ in structure.parameters} | set(structure.buffers)
         self.tensors = {name: each for name, each in self.tensors.items() if name in names}
         self._known = {name: each for name, each in self._known.items() if name in names}
 
     def update(self, state: State, reader: Reader) -> None:
-        """Take over tensors that the subject has changed."""
+        """Apply the tensors that the subject has changed."""
         trainable = dict(self.structure.parameters)
         for name, place in state.changed:
             value = reader.tensors[place].detach()

@@ -48,7 +48,7 @@ class Writer:
         self._size = 0
 
     def place(self, tensor: torch.Tensor) -> int:
-        """Return the place of a tensor. Add the tensor if it is new. Raise `ValueError` for one that cannot be sent."""
+        """Return the place of a tensor. Add the tensor if it is new. Raise `ValueError` if it cannot be sent."""
         if id(tensor) not in self._places:
             self._size += tensor.numel() * tensor.element_size()
             if self._size > MOST_BYTES:
@@ -72,7 +72,7 @@ class Writer:
         return self._places[id(tensor)]
 
     def value(self, value: Any, depth: int = 0) -> Value:
-        """Convert a value; one that cannot be sent is described."""
+        """Convert a value to a message. Return a description for a value that cannot be sent."""
         special = self._special(value)
         if special is not None:
             return special
@@ -100,7 +100,7 @@ class Writer:
 
 
 def _simple(value: Any) -> Value | None:
-    """Return a value without parts, or nothing for another."""
+    """Return the message for a value without parts; None for other values."""
     kind = type(value)
     if value is None or kind in (bool, float) or (kind is int and abs(value) < MAX_INT):
         return Plain(value=value)
