@@ -20,6 +20,9 @@ from tests.support.watching import PATIENCE, VERDICT, Watch, examiners_of, small
 SETTLED = 0.6
 """Seconds after which all effects of a save have been shown."""
 
+QUIET = 5.0
+"""Seconds without a verdict after which none is under way, even on a busy machine."""
+
 TRIES = 20
 """Times that saves in quick succession are repeated while the machine is too busy to make them in time."""
 
@@ -69,10 +72,18 @@ def save_within(watch: Watch, seconds: float, save: Callable[[], object]) -> Non
         save()
         if time.monotonic() - started < seconds:
             return
-        watch.verdict()
-        time.sleep(SETTLED)
+        wait_until_quiet(watch)
         watch.forget()
     pytest.fail(f"the machine is too busy: no {TRIES} times within {seconds} s")
+
+
+def wait_until_quiet(watch: Watch) -> None:
+    """Wait until no verdict comes any more: a slow save has one, several, or none if it was taken back."""
+    count, since = watch.verdicts(), time.monotonic()
+    while time.monotonic() - since < QUIET:
+        time.sleep(0.1)
+        if watch.verdicts() != count:
+            count, since = watch.verdicts(), time.monotonic()
 
 
 def test_the_examiner_that_is_there_judges_each_save_and_the_first_line_says_what_changed(watch, module, starter, fix):
