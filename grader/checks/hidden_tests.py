@@ -1,5 +1,6 @@
 """Run hidden test files with pytest, one test at a time, in the order of the kit's runner."""
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -58,11 +59,23 @@ def collect_hidden_tests(root: Path, files: list[Path]) -> Iterator[list["Hidden
         config.hook.pytest_sessionstart(session=session)
         modules = [pytest.Module.from_parent(session, path=path) for path in files]
         items = [item for module in modules for item in session.genitems(module)]
+        _forget(files)
         if current.collection_errors:
             raise KitError(f"hidden tests cannot be collected: {'; '.join(current.collection_errors)}")
         yield [HiddenTest(item, current, root) for item in items]
     finally:
         config._ensure_unconfigure()  # noqa: SLF001 - what `pytest.main` does
+
+
+def _forget(files: list[Path]) -> None:
+    """Forget the imported files: pytest would take them for files of another course, or for their later versions.
+
+    It names a module after its path below the course's folder, and imports no name twice.
+    """
+    paths = set(map(str, files))
+    for name, module in [*sys.modules.items()]:
+        if getattr(module, "__dict__", {}).get("__file__") in paths:
+            del sys.modules[name]
 
 
 class HiddenTest:

@@ -2,7 +2,6 @@
 
 import json
 import re
-import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,6 +9,7 @@ import pytest
 import yaml
 
 from grader.checks import pytest_plugin
+from grader.checks.hidden_tests import collect_hidden_tests
 from grader.checks.outcome import FailureKind
 from grader.checks.runner import Runner
 from grader.errors import BrokenExerciseError
@@ -84,11 +84,11 @@ def own_course(own_course: Course) -> Course:
 
 @pytest.fixture
 def course_with(own_course: Course) -> Iterator:
-    """Writes a hidden test file of exercise 05, of a name that was never imported, and gives a judge of that course."""
+    """Writes a hidden test file of exercise 05, and gives a judge of that course."""
     judges: list[Judge] = []
 
     def write(text: str) -> Judge:
-        (own_course.hidden_tests("exercise_05") / f"test_{uuid.uuid4().hex}.py").write_text(text, encoding="utf-8")
+        (own_course.hidden_tests("exercise_05") / "test_own.py").write_text(text, encoding="utf-8")
         judges.append(Judge(own_course))
         return judges[-1]
 
@@ -313,3 +313,14 @@ def test_weights(subject, reference, gaussian):
 def test_the_weights_of_the_submission_are_those_that_it_computes_with(course_with) -> None:
     verdict = course_with(WEIGHING)("exercise_05", source_of("solutions"))
     assert {outcome.check: outcome.status for outcome in verdict.checks}["test_weights"] == "passed"
+
+
+def test_files_with_one_name_in_two_courses_and_versions_of_one_file_are_imported_anew(tmp_path: Path) -> None:
+    files = [tmp_path / each / "tests/hidden/exercise_01/test_own.py" for each in ("one", "other")]
+    found = []
+    for file, name in zip([*files, files[0]], ("of_one", "of_the_other", "of_one_edited"), strict=True):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(f"def test_{name}():\n    pass\n", encoding="utf-8")
+        with collect_hidden_tests(file.parents[3], [file]) as tests:
+            found += [test.name for test in tests]
+    assert found == ["test_of_one", "test_of_the_other", "test_of_one_edited"]
