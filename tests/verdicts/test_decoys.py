@@ -91,4 +91,4 @@ def test_what_students_read_does_not_tell_which_they_are(course, exercise_id):
         if path.is_file():
             text = path.read_text(encoding="utf-8").lower()
             assert "decoy" not in text
-            assert "nothing to mend" not in text
+            assert "nothing to fix" not in text
