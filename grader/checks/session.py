@@ -9,7 +9,7 @@ from msgspec import Struct, structs
 
 from grader.checks.outcome import Location
 from grader.checks.tape import Tape
-from grader.processes.deadlines import LEAST_CHECK_SECONDS, TIMES_THE_REFERENCE, TimeBudget
+from grader.processes.deadlines import LEAST_AFTER_A_HANG, LEAST_CHECK_SECONDS, TIMES_THE_REFERENCE, TimeBudget
 from grader.processes.workers import DiedError, KilledError, KilledUnconfinedError, Worker, WorkerSource, require_closed
 from grader.sandbox import protocol
 from grader.sandbox.probes import calling_variants, name_of
@@ -163,7 +163,8 @@ class Session:
     def begin_check(self) -> None:
         """Start the clock of one check."""
         self.log = CheckLog()
-        self._allow("a check", min(LEAST_CHECK_SECONDS, self.exercise.limits.seconds.check))
+        least = LEAST_AFTER_A_HANG if self._hangs else LEAST_CHECK_SECONDS
+        self._allow("a check", min(least, self.exercise.limits.seconds.check))
 
     def allow_all(self) -> None:
         """Give the check the full time limit: it is a retry, or slow for reasons outside the submission."""

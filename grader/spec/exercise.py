@@ -140,7 +140,10 @@ class Seconds(Record, frozen=True, kw_only=True):
     load: Duration = 6.0
     """The limit for loading a submission."""
     check: Duration = 5.0
-    """The largest limit for one check. A check's own limit is at least 1 s and depends on the reference's time."""
+    """The largest limit for one check.
+
+    A check's own limit depends on the reference's time. It is at least 3 s, and 1 s once the submission has hung.
+    """
     total: Duration = 6.0
     """The limit for the submission as a whole."""
 
