@@ -19,7 +19,7 @@ import torch
 from grader.checks.case import seed_draws
 from grader.checks.context import Context
 from grader.checks.proxies import MisfitError, Pass
-from grader.checks.reference import LocalModule, Reference, _detached, import_probe
+from grader.checks.reference import LocalModule, Reference, _copied, import_probe
 from grader.checks.session import SubjectRaisedError
 from grader.checks.size_cases import size_cases_of
 from grader.checks.subjects import adapter_of
@@ -62,13 +62,13 @@ class OwnModule(LocalModule):
             value, tensors = self._run(method, inputs, requires_grad=True)
             outputs = [output for output in flatten(value) if output.is_floating_point()]
             if [each.shape for each in outputs] != [each.shape for each in cotangents]:
-                return Pass(value=_detached(value), cotangents=cotangents, parameters={}, inputs={})
+                return Pass(value=_copied(value), cotangents=cotangents, parameters={}, inputs={})
             terms = [(one * other).sum() for one, other in zip(outputs, cotangents, strict=True) if one.requires_grad]
             if terms:
                 sum(terms[1:], terms[0]).backward()
         gradients = {name: parameter.grad for name, parameter in self.module.named_parameters()}
         inputs_gradients = {name: each.grad for name, each in tensors.items()}
-        return Pass(value=_detached(value), cotangents=cotangents, parameters=gradients, inputs=inputs_gradients)
+        return Pass(value=_copied(value), cotangents=cotangents, parameters=gradients, inputs=inputs_gradients)
 
     def attribute(self, name: str) -> Any:
         with _as_raised():

@@ -1,5 +1,6 @@
 """Every part of the benchmark runs at its smallest size, agrees with its references, and leaves nothing behind."""
 
+import importlib
 import os
 import subprocess
 import sys
@@ -13,6 +14,15 @@ PARTS = ("single", "warm", "watch", "notebook", "batch", "cores", "scale", "unor
 """All but `peers`, which are not installed beside the kit."""
 
 SMALLEST = ("--runs", "1", "--submissions", "4", "--jobs", "1", "--exercises", "exercise_03")
+
+
+MODULES = sorted({each.stem for each in Path(__file__).parent.glob("[a-z]*.py")} - {"pytest_peer"})
+"""All but the file that pytest runs with its own environment."""
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_every_module_of_the_benchmark_can_be_imported(name: str) -> None:
+    importlib.import_module(f"tests.benchmarks.{name}")
 
 
 @pytest.mark.slow
