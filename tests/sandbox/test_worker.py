@@ -291,6 +291,7 @@ def test_a_worker_inherits_nothing_of_the_examiner(forker: Forker, capfd) -> Non
 
 
 def test_ending_one_worker_leaves_another_alone(forker: Forker) -> None:
+    forker.start(Limits()).end()  # the first worker also starts the nursery
     before = Household()
     first, second = forker.start(Limits()), forker.start(Limits())
     first.end()
@@ -385,11 +386,22 @@ def test_a_session_ends_with_its_budget(judge_text: Judge) -> None:
 
 def test_a_checks_time_limit_follows_from_the_references_time(judge_text: Judge) -> None:
     exercise = load_exercise(judge_text.course.description("exercise_03"))
-    session = Session(judge_text.source, exercise, submission_from_text(POISON), reference_seconds=lambda: 0.03)
+    session = Session(judge_text.source, exercise, submission_from_text(POISON), reference_seconds=lambda: 0.064)
     try:
         session.begin_check()
-        with pytest.raises(SubjectTimedOutError, match=r"a check may take 1.5 s"):
+        with pytest.raises(SubjectTimedOutError, match=r"a check may take 3\.2 s"):
             Subject(session)(**ARGUMENTS)(x=torch.randn(2, 6, 4))
+    finally:
+        session.close()
+
+
+def test_a_check_gets_less_time_once_the_submission_has_hung(judge_text: Judge) -> None:
+    session = session_of(judge_text, Seconds())
+    try:
+        for seconds in (3, 1):
+            session.begin_check()
+            with pytest.raises(SubjectTimedOutError, match=rf"a check may take {seconds} s"):
+                Subject(session)(**ARGUMENTS)(x=torch.randn(2, 6, 4))
     finally:
         session.close()
 
