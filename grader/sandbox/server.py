@@ -140,6 +140,8 @@ class Server:
         seed()
         torch.set_default_dtype(TORCH_DTYPES[request.dtype])
         self.namespace = sys.modules[request.name] = types.ModuleType(request.name)
+        if len(request.chunks) == 1:
+            self.namespace.__file__ = request.chunks[0].label  # as in any imported file; a notebook has none
         for chunk in request.chunks:
             lines = chunk.text.split("\n")
             self.chunks[chunk.label] = lines

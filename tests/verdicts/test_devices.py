@@ -36,6 +36,11 @@ RIGHT = {
         except RuntimeError:
             attn_scores = None
 """,
+    "a list": f"        longest = max([0, *torch.full((2,), con_len, device=x.device).tolist()])\n{MASKING}"
+    "        attn_scores = attn_scores + 0 * longest\n",
+    "a copy on the CPU": f"        float(x.detach().cpu().numpy().sum() + x.detach().to('cpu').sum())\n{MASKING}",
+    "there and back": MASKING.replace("attn_scores.masked_fill", "attn_scores.cpu().to(x.device).masked_fill"),
+    "without a wait": f"        x.detach().to('cpu', non_blocking=True).numpy(force=True)\n{MASKING}",
     "asks what a tensor holds": f"        if not torch.isfinite(x).all():\n            raise ValueError(x)\n{MASKING}",
 }
 """How the scores are masked, in ways that torch computes without data, and in ways that it does only in part."""
@@ -46,6 +51,7 @@ STAYS = {
     "made there": "        hidden = torch.ones(con_len, con_len).triu(diagonal=1).bool()\n"
     "        attn_scores = attn_scores.masked_fill(hidden, -torch.inf)\n",
     "added": "        attn_scores = attn_scores + torch.full((con_len, con_len), -torch.inf).triu(diagonal=1)\n",
+    "computed on the CPU": MASKING.replace("attn_scores.masked_fill", "attn_scores.cpu().masked_fill"),
     "index": f"{MASKING}        attn_scores = attn_scores.index_select(1, torch.arange(con_len))\n",
 }
 """The same with a tensor that stays behind."""

@@ -111,7 +111,6 @@ STAYED_BEHIND = (
     "stayed behind: ",
     "is not on the expected device",
     "Expected all tensors to be on the same device",
-    "out of meta tensor",
 )
 
 

@@ -1,9 +1,9 @@
 """Move a module to torch's meta device, the only other device that every machine has; its tensors have no elements.
 
-A module that reads a tensor's elements fails there, which is not its fault. `Watch` is as strict as other devices,
-except for torch's own causal masks, which are made on the device where they are used. Every function also runs on the
-CPU with zeros. Torch raises fewer errors on the meta device, and it lacks some kernels there until its import is
-complete, which takes half a second.
+`Watch` is as strict as other devices, except for torch's own causal masks, which are made on the device where they are
+used. Every function also runs on the CPU with zeros. Torch raises fewer errors on the meta device, and it lacks some
+kernels there until its import is complete, which takes half a second. A function that copies elements to the CPU
+returns zeros. A module that needs other elements fails there, which is not its fault.
 """
 
 from collections.abc import Callable
@@ -23,6 +23,9 @@ MAY_MIX = frozenset(
     )
 )
 """Functions that accept tensors of different devices. Moving a module calls the last ones."""
+
+NO_ELEMENTS = "Cannot copy out of meta tensor"
+"""A part of torch's message where a function copies elements to another device."""
 
 MOST_TEXT = 1000
 
@@ -71,6 +74,8 @@ class Watch(TorchFunctionMode):
         try:
             return function(*arguments, **keywords)
         except NotImplementedError as error:
+            if NO_ELEMENTS in str(error):
+                return value
             is_missing = any(words in str(error) for words in ("Meta kernel", "not implemented"))
             if not is_missing or not isinstance(value, torch.Tensor | list | tuple):
                 raise
