@@ -47,6 +47,8 @@ class Case(Struct, frozen=True, kw_only=True):
     """The axis of the samples in each input that has one."""
     shared: dict[str, str] = {}
     """Maps an input to the first input of the same shape, whose tensor it may share."""
+    other_arguments: dict[str, Any] = {}
+    """Other constructor arguments, for another module in calls of a rebuilt one."""
     scaled: list[str] = []
     """The inputs to scale up in calls with large inputs."""
     is_plain: bool = True
@@ -102,12 +104,6 @@ def make_case(
     is_plain: bool = True,
 ) -> Case:
     """Make the case for one set of sizes, from torch's current random state."""
-    constructor = {**exercise.interface.constructor, **check.constructor}
-    arguments = {
-        name: sizes.get(value, value) if isinstance(value, str) else value
-        for name, value in constructor.items()
-        if name not in check.defaults
-    }
     specs = check.all_inputs(exercise.interface)
     inputs, *others = (
         {name: _make_input(spec, sizes, pattern) for name, spec in specs.items()}
@@ -115,17 +111,35 @@ def make_case(
     )
     axes = {name: axis for name, spec in specs.items() if (axis := _samples_axis(spec)) is not None}
     groups = inputs_of_one_shape(exercise, check, sizes)
+    smallest = (check.sizes or exercise.fixed_sizes)[0]
     return Case(
         sizes=sizes,
-        arguments=arguments,
+        arguments=_arguments(exercise, check, sizes),
         inputs=inputs,
         calling_variants=calling_variants,
         inputs_in_variants=(others[0], others[1]) if others else (inputs, inputs),
         samples_axes=axes,
         shared={name: first for first, *others in groups for name in others},
+        other_arguments={name: _other(value) for name, value in _arguments(exercise, check, smallest).items()},
         scaled=[name for name, spec in specs.items() if isinstance(spec, list)],
         is_plain=is_plain,
     )
+
+
+def _arguments(exercise: Exercise, check: Property, sizes: dict[str, int]) -> dict[str, Any]:
+    """Return the constructor arguments at some sizes."""
+    return {
+        name: sizes.get(value, value) if isinstance(value, str) else value
+        for name, value in {**exercise.interface.constructor, **check.constructor}.items()
+        if name not in check.defaults
+    }
+
+
+def _other(value: Any) -> Any:
+    """Return another constructor argument of the same kind; a size is another one already."""
+    if isinstance(value, bool):
+        return not value
+    return value / 2 if isinstance(value, float) else value
 
 
 def _samples_axis(spec: Any) -> int | None:

@@ -22,7 +22,7 @@ from grader.checks.compare import (
     compare,
     compare_gradients,
 )
-from grader.checks.outcome import LARGE_SCALE, CallingVariant, Dtype, FailureKind, Layout, Mode, Scale
+from grader.checks.outcome import LARGE_SCALE, CallingVariant, Dtype, FailureKind, History, Layout, Mode, Scale
 from grader.checks.pictures import NEGLIGIBLE, Gradients
 from grader.checks.proxies import ModuleProxy
 from grader.checks.session import SubjectRaisedError, unexpected_reply
@@ -54,6 +54,7 @@ def call_in_calling_variants(
             sample_axes=case.samples_axes,
             shared=case.shared,
             scales=dict.fromkeys(case.scaled, LARGE_SCALE),
+            other_arguments=case.other_arguments,
             differentiated=differentiated,
         )
         if not (isinstance(values, list) and 0 < len(values) <= len(asked)):
@@ -109,6 +110,8 @@ def compare_in_calling_variants(
             if expected_gradients is not None and tolerances is not None:
                 if observed_gradients is None:
                     raise unexpected_reply()
+                if variant.history is History.COPIED:
+                    expected_gradients = _of_inputs(expected_gradients)  # the copy's parameters are frozen
                 compare_gradients(observed_gradients, expected_gradients, *tolerances)
         except Failure as failure:
             failure.set_calling_variant(variant)
@@ -124,6 +127,10 @@ def _with_gradients(reply: Any) -> tuple[Any, Gradients | None]:
         case (value, dict() as gradients) if all(isinstance(each, torch.Tensor | None) for each in gradients.values()):
             return value, gradients
     raise unexpected_reply()
+
+
+def _of_inputs(gradients: Gradients) -> Gradients:
+    return {name: each for name, each in gradients.items() if name.startswith(probe.INPUT)}
 
 
 def _tolerance(variant: CallingVariant, exercise: Exercise) -> Tolerance:

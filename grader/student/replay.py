@@ -50,6 +50,8 @@ class MadeCall(Struct, frozen=True, kw_only=True, tag=True):
     grad: bool = True
     variant: list[str] = []
     sample_axes: dict[str, int] = {}
+    other_arguments: dict[str, Value] = {}
+    """The constructor arguments of another module, which is built before the call of a rebuilt one."""
     is_small: bool = False
     """Whether the value is small enough to be printed."""
     is_tensor: bool = False
@@ -198,6 +200,7 @@ def _calls_in_variants(request: Call, values: list[Any]) -> Iterator[tuple[MadeC
             training=request.training or "training" in words,
             variant=[word for word in words if word not in ("others", "loud", "shared", "training")],
             sample_axes=options["sample_axes"],
+            other_arguments={name: from_python(each) for name, each in options["other_arguments"].items()},
         )
         yield call, returned[index] if index < len(returned) else None
 

@@ -344,6 +344,9 @@ class _Script:
             yield f"old, {name} = {name}, {self._constructor_call(build, by_position='rebuilt' in words)}"
             yield f"{name}.load_state_dict(old.state_dict())"
             yield f"{name}.train(old.training)"
+        if "rebuilt" in words:
+            other = structs.replace(build, arguments=call.other_arguments)
+            yield f"{self._constructor_call(other)}  # another module"
         if "double" in words and "converted" not in words:
             yield f"{name} = {name}.double()"
         finer = "double() * (1 - 2**-26)"  # as the probe `finer` does, with digits that float32 has not
@@ -358,7 +361,12 @@ class _Script:
         self._outs[call.number] = out
         if context:
             yield f"with torch.{context}():"
-        yield f"{'    ' * bool(context)}{out} = {code}"
+        indent = "    " * bool(context)
+        yield f"{indent}{out} = {code}"
+        if "again" in words:
+            rolled = {key: f"{each}.roll(1, -1)" for key, each in arguments.items() if self._is_float(each)}
+            later = (f"{key}={rolled.get(key, each)}" for key, each in arguments.items())
+            yield f"{indent}{name}{method}({', '.join(later)})  # other values in other tensors"
         if call.is_small:
             yield f'print("{out} =", {out}.detach())' if call.is_tensor else f'print("{out} =", {out})'
 
@@ -375,7 +383,7 @@ class _Script:
             yield f"{name}{code}"
             yield f"{name} = {name}.double()"
         if "copied" in words:
-            yield f"{name} = copy.deepcopy({name})"
+            yield f"{name} = copy.deepcopy({name}).requires_grad_(False)"
         if "again" in words:
             inputs = [
                 self._argument(each)

@@ -45,6 +45,8 @@ CONDITIONS = {
     "where sizes are equal": "x.shape[0] == x.shape[1] > 1",
     "at other sizes than the list's": "x.shape[FEATURES] not in SIZES",
     "where inputs are loud": "float(x.detach().abs().max()) > 30",
+    "where the input is another module's output": "x.requires_grad and not x.is_leaf",
+    "where the weights are frozen": "not any(each.requires_grad for each in self.parameters())",
     "after train() and eval()": "self.__dict__.get('_trips', 0) > 1",
 }
 KEEPING = {
@@ -72,6 +74,14 @@ SHARES_ITS_WEIGHTS = """
         copied = type(self).__new__(type(self))
         copied.__dict__ = self.__dict__
         return copied
+"""
+RETURNS_THE_SAME_TENSOR = """
+    def __call__(self, *arguments, **keywords):
+        value = super().__call__(*arguments, **keywords)
+        if torch.is_grad_enabled() or not isinstance(value, torch.Tensor):
+            return value
+        key = value.shape, value.dtype, torch.is_inference_mode_enabled()
+        return self.__dict__.setdefault('_kept', {}).setdefault(key, value).copy_(value)
 """
 COUNTS_MODES = """
     def train(self, mode=True):
@@ -124,6 +134,13 @@ def with_method(exercise_id: str, method: str) -> str:
     return f"{source[:start]}{method}\n{source[start:]}"
 
 
+def sharing_heads(exercise_id: str) -> str:
+    """The reference, whose number of heads is an attribute of the class; where it has none, a module that is wrong."""
+    source, _, body = reference_of(exercise_id)
+    shared = re.sub(r"self\.(num_heads|n_heads|n_head|heads) = \1\b", r"type(self).\1 = \1", source)
+    return shared if shared != source else f"{source[:body]}        raise ValueError\n{source[body:]}"
+
+
 AS_ANOTHER = """
 def as_another(kind, self, **inputs):
     own, self.__class__ = type(self), kind
@@ -141,6 +158,8 @@ def test_what_is_wrong_in_one_calling_variant_alone_is_not_fixed(judge_text: Jud
     faults["loads nothing"] = with_method(exercise_id, LOADS_NOTHING)
     faults["copies other weights"] = with_method(exercise_id, COPIES_OTHER_WEIGHTS)
     faults["shares its weights with a copy"] = with_method(exercise_id, SHARES_ITS_WEIGHTS)
+    faults["returns the same tensor in each call"] = with_method(exercise_id, RETURNS_THE_SAME_TENSOR)
+    faults["shares its heads with all modules"] = sharing_heads(exercise_id)
     faults["loads once"] = with_method(exercise_id, LOADS_ONCE)
     faults = share(faults, exercise_id, 3)
     verdicts = judge_text.many(exercise_id, list(faults.values()), SEED)

@@ -18,6 +18,10 @@ NEW = {"reloaded", "rebuilt", "inference_first", "converted"}
 """Histories that need a newly built module."""
 
 
+INPUT = "the input "
+"""How the name of an input's gradient begins; other gradients have the name of a parameter."""
+
+
 def call_in_variants(
     subject: Subject,
     inputs: dict[str, Any],
@@ -28,6 +32,7 @@ def call_in_variants(
     sample_axes: dict[str, int],
     shared: dict[str, str],
     scales: dict[str, float],
+    other_arguments: dict[str, Any],
     differentiated: bool = False,
 ) -> list[Any]:
     """Return the value of the method `called`, or of the module, in each calling variant.
@@ -35,9 +40,10 @@ def call_in_variants(
     There are fewer values if a later variant raises, or if the reply is full. If `differentiated`, each value is paired
     with its gradients; with None in variants whose gradients are not compared.
 
-    Some variants are called with the inputs in `others`. Three arguments map an input's name: `sample_axes` to the axis
-    of its samples, `shared` to the input that replaces it in calls with a shared tensor, and `scales` to its factor in
-    calls with large inputs.
+    Some variants are called with the inputs in `others`. After a module that is rebuilt, another one is built, with the
+    constructor arguments `other_arguments`; the two must share nothing. Three arguments map an input's name:
+    `sample_axes` to the axis of its samples, `shared` to the input that replaces it in calls with a shared tensor, and
+    `scales` to its factor in calls with large inputs.
     """
     values: list[Any] = []
     size, count, doubled = 0, 0, None
@@ -50,6 +56,9 @@ def call_in_variants(
         laid_out = {id(value): _laid_out(value, words, sample_axes.get(name)) for name, value in given.items()}
         try:
             module = doubled if doubled and _takes_doubled(words) else _module_for(subject, words)
+            if "rebuilt" in words:
+                with contextlib.suppress(Exception):
+                    subject.build(**other_arguments)
             doubled = module if _takes_doubled(words) else doubled
             given = {name: laid_out[id(each)] for name, each in given.items()}
             value, gradients = _call_in_variant(
@@ -133,6 +142,15 @@ def _as_leaf(value: Any) -> Any:
     return value.detach().requires_grad_() if is_floating else value
 
 
+def _as_outputs(inputs: dict[str, Any]) -> dict[str, Any]:
+    """Return inputs that get gradients as views, so that they are no leaves: they may be outputs of another module."""
+    views = {id(each): each for each in inputs.values()}
+    for each in inputs.values():
+        if isinstance(each, torch.Tensor) and each.requires_grad:
+            views[id(each)] = each.view_as(each)
+    return {name: views[id(each)] for name, each in inputs.items()}
+
+
 def _called(
     given: torch.nn.Module,
     module: torch.nn.Module,
@@ -147,6 +165,7 @@ def _called(
     by_position = list(inputs) if "positional" in words else []
 
     def call(inputs: dict[str, Any] = inputs) -> Any:
+        inputs = _as_outputs(inputs)
         by_name = {name: value for name, value in inputs.items() if name not in by_position}
         with _gradient_mode(words):
             return function(*(inputs[name] for name in by_position), **by_name)
@@ -158,6 +177,8 @@ def _called(
     own = [*given.parameters()] if is_other else []  # a module made from it must work without it
     with _overwritten(own, list(map(torch.zeros_like, own))):
         value = call()
+        if "again" in words:
+            _call_later(inputs, call)
         gradients = _gradients(value, module, inputs) if is_differentiated else None
         if gradients and all(each is None for each in gradients.values()):
             gradients = _gradients(call(_as_leaves(inputs)), module, inputs)  # a reentrant checkpoint needs such inputs
@@ -168,7 +189,7 @@ def _called(
 
 def _gradients(value: Any, module: torch.nn.Module, inputs: dict[str, Any]) -> dict[str, torch.Tensor | None]:
     """Return the gradients of the parameters and inputs; None where nothing flows back."""
-    tensors = {f"the input {name}": each for name, each in inputs.items() if isinstance(each, torch.Tensor)}
+    tensors = {f"{INPUT}{name}": each for name, each in inputs.items() if isinstance(each, torch.Tensor)}
     leaves = {name: each for name, each in {**dict(module.named_parameters()), **tensors}.items() if each.requires_grad}
     outputs = [tensor for tensor in flatten(value) if tensor.is_floating_point()]
     pairs = zip(outputs, cotangents_for(value), strict=True)
@@ -210,7 +231,7 @@ def _module_for(subject: Subject, words: list[str]) -> torch.nn.Module:
 
 
 def _with_history(module: torch.nn.Module, words: list[str], method: str, inputs: dict[str, Any]) -> torch.nn.Module:
-    """Return the module with the variant's history: copied, switched between modes, converted, or unchanged."""
+    """Return the module with the variant's history: a frozen copy, switched between modes, converted, or unchanged."""
 
     def call(inputs: dict[str, Any]) -> None:
         (getattr(module, method) if method else module)(**inputs)
@@ -229,7 +250,7 @@ def _with_history(module: torch.nn.Module, words: list[str], method: str, inputs
         return module.double()
     if "copied" in words:
         try:
-            return copy.deepcopy(module)
+            return copy.deepcopy(module).requires_grad_(False)
         except (RuntimeError, TypeError) as error:
             if not any(text in str(error) for text in CANNOT_COPY):
                 raise
@@ -282,6 +303,20 @@ def _call_with_others(module: torch.nn.Module, inputs: dict[str, Any], call: Cal
     for values, replacements in ((rolled + weights, others + ramped), (weights, ramped)):
         with _overwritten(values, replacements), contextlib.suppress(Exception):
             call()
+
+
+def _call_later(inputs: dict[str, Any], call: Callable[[dict[str, Any]], Any]) -> None:
+    """Call the module with other values in other tensors: what it returned before, and the way back, must stay."""
+    rolled = {
+        name: value.detach().roll(1, -1).requires_grad_(value.requires_grad) if _is_vector(value) else value
+        for name, value in inputs.items()
+    }
+    with contextlib.suppress(Exception):
+        call(rolled)
+
+
+def _is_vector(value: Any) -> bool:
+    return isinstance(value, torch.Tensor) and value.is_floating_point() and value.dim() > 0
 
 
 def _ramped(value: torch.Tensor) -> torch.Tensor:
