@@ -444,7 +444,8 @@ class _Script:
         build = self._builds[call.module]
         arguments = {name: to_python(each) for name, each in build.arguments.items()}
         width, outputs = arguments.pop("width", 6), arguments.pop("outputs", 3)
-        rate, momentum = arguments.pop("learning_rate", 0.1), arguments.pop("momentum", 0.9)
+        rate = arguments.pop("learning_rate", training_step.LEARNING_RATE)
+        momentum = arguments.pop("momentum", training_step.MOMENTUM)
         unused = arguments.pop("unused", False)
         hidden = training_step.HIDDEN
         inputs = {name: self._argument(each) for name, each in call.arguments.items()}
@@ -459,7 +460,8 @@ class _Script:
             own = name.removeprefix("model.")
             yield f"model.get_parameter({own!r}).data = {literal(to_python(value))}"
         yield f"model.train({call.training})"
-        yield f"optimizer = torch.optim.SGD(model.parameters(), lr={rate}, momentum={momentum})"
+        settings = f"lr={rate}, momentum={momentum}, weight_decay={training_step.WEIGHT_DECAY}, nesterov={momentum > 0}"
+        yield f"optimizer = torch.optim.SGD(model.parameters(), {settings})"
         yield f"torch.manual_seed({training_step.SEED})"
         yield "history = []"
         yield f"for step in range({steps}):"

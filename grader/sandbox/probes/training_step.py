@@ -14,6 +14,8 @@ from grader.sandbox.subject import Entry
 
 HIDDEN = 8
 SEED = 5
+LEARNING_RATE, MOMENTUM, WEIGHT_DECAY = 0.1, 0.8, 0.01
+"""The optimizer's settings. They differ from its defaults and from usual values, so that changes of them are seen."""
 
 
 class Model(torch.nn.Module):
@@ -42,8 +44,8 @@ class Adapter(torch.nn.Module):
         *,
         width: int = 6,
         outputs: int = 3,
-        learning_rate: float = 0.1,
-        momentum: float = 0.9,
+        learning_rate: float = LEARNING_RATE,
+        momentum: float = MOMENTUM,
         unused: bool = False,
         **arguments: Any,
     ) -> None:
@@ -57,7 +59,13 @@ class Adapter(torch.nn.Module):
         steps = min(len(each) for each in inputs.values() if isinstance(each, torch.Tensor))
         with torch.inference_mode(mode=False), torch.enable_grad():
             model = copy.deepcopy(self.model).train(self.training)
-            optimizer = torch.optim.SGD(model.parameters(), lr=self.learning_rate, momentum=self.momentum)
+            optimizer = torch.optim.SGD(
+                model.parameters(),
+                lr=self.learning_rate,
+                momentum=self.momentum,
+                weight_decay=WEIGHT_DECAY,
+                nesterov=self.momentum > 0,
+            )
             generator_state = torch.get_rng_state()
             torch.default_generator.manual_seed(SEED)
             states = []
