@@ -123,6 +123,10 @@ PROMISES: dict[str, Keeps] = {
         checks.have("leaves_inputs_alone") or checks.test("group")
     ),
     r"float64": lambda checks, text: checks.have("keeps_dtype") or ("bfloat16" in text and checks.test("every_dtype")),
+    r"can be trained afterwards": lambda checks, _: (
+        checks.exercise.interface.trains_after_inference and checks.exercise.interface.kind.has_calling_variants
+    ),
+    r"follows torch's seed": lambda checks, _: checks.have("dropout_acts_on_weights"),
     r"need not be trained": lambda checks, _: not checks.exercise.interface.trains_after_inference,
     r"[Mm]oved (to|with)|any device that": lambda checks, _: checks.have("moves_between_devices"),
     r"influence[^.]*whatever the magnitude": lambda checks, _: checks.are_huge(),
