@@ -282,7 +282,11 @@ def regression_row(verdict: Verdict, exercise: Exercise) -> RegressionRow:
         state = f"nothing {other}broke"
         return RegressionRow(mark="✓", style="green", state=state, earned=f"{worth} of {worth}", note="")
     note = "" if is_hidden else "awarded once every bug is fixed"
-    return RegressionRow(mark="·", style="dim", state="nothing else broke so far", earned=earned, note=note)
+    is_open = any(
+        each.reason is not None and each.reason.kind is UnknownReason.FAILS_DIFFERENTLY for each in verdict.defects
+    )
+    state = "can't tell yet whether anything else broke" if is_open else "nothing else broke so far"
+    return RegressionRow(mark="·", style="dim", state=state, earned=earned, note=note)
 
 
 def misspelt_name(verdict: Verdict, exercise: Exercise) -> str:

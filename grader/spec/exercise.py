@@ -144,7 +144,7 @@ class Seconds(Record, frozen=True, kw_only=True):
 
     A check's own limit depends on the reference's time. It is at least 3 s, and 1 s once the submission has hung.
     """
-    total: Duration = 6.0
+    total: Duration = 8.0
     """The limit for the submission as a whole."""
 
 
