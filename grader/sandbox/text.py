@@ -1,5 +1,6 @@
 """Format text for findings and messages: cut long texts, format values, and make any text encodable."""
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 
 MOST_OF_AN_EXCERPT = 200
@@ -15,19 +16,27 @@ def cut(text: str, limit: int, unread: int = 0) -> str:
     return text if len(text) + unread <= limit + len(notice) else text[:limit] + notice
 
 
+CUT = re.compile(r" \.\.\. \(([\d,]+) more characters\) \.\.\. ")
+"""The notice in a text that was cut in the middle."""
+
+
 def cut_middle(text: str, limit: int) -> str:
     """Cut a long text in the middle, since its end may be important: 2/3 of `limit` before the cut, 1/3 after it.
 
-    Cut between words if there are any nearby. If the notice is longer than what it replaces, return the text.
+    Cut between words if there are any nearby. If the notice is longer than what it replaces, return the text. A text
+    that was cut before gets one notice that counts all characters.
     """
+    earlier = CUT.search(text)
+    start, rest = (text[: earlier.start()], text[earlier.end() :]) if earlier else (text, text)
+    length = len(start) + len(rest) + int(earlier[1].replace(",", "")) if earlier else len(text)
     end = limit // 3
-    before, after = text[: limit - end], text[-end:]
-    last_space, first_space = text[: limit - end + 1].rfind(" "), text[-end - 1 :].find(" ")
+    before, after = start[: limit - end], rest[-end:]
+    last_space, first_space = start[: limit - end + 1].rfind(" "), rest[-end - 1 :].find(" ")
     if 2 * last_space > len(before):
-        before = text[:last_space]
+        before = start[:last_space]
     if 0 <= 2 * first_space < len(after):
-        after = after[first_space:]
-    notice = f" ... ({len(text) - len(before) - len(after):,} more characters) ... "
+        after = after[first_space:].lstrip()
+    notice = f" ... ({length - len(before) - len(after):,} more characters) ... "
     return text if len(text) <= limit + len(notice) else f"{before}{notice}{after}"
 
 

@@ -38,6 +38,7 @@ def test_a_text_that_is_cut_keeps_its_beginning_and_its_end() -> None:
     assert cut_middle(text, 30) == f"expected {'a' * 11} ... (486 more characters) ... aaa, got b"
     words = "one two three four " + "word " * 50 + "and the last words"
     assert cut_middle(words, 30) == "one two three four ... (259 more characters) ... last words"
+    assert cut_middle(cut_middle(words, 150), 30) == cut_middle(words, 30)
     assert cut_middle("a" * 60, 30) == "a" * 60  # the notice would be longer
 
 
