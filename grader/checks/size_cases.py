@@ -128,8 +128,7 @@ def _fixed_places(check: Property, exercise: Exercise) -> list[int]:
 
 def _is_varied(check: Property, exercise: Exercise) -> bool:
     """Return whether a check calls the module in calling variants."""
-    is_tried = check.uses_random_sizes and exercise.random_sizes and not check.variation_source()
-    return bool(is_tried) and exercise.interface.kind.has_calling_variants
+    return check.is_varied() and bool(exercise.random_sizes) and exercise.interface.kind.has_calling_variants
 
 
 def varied_checks(exercise: Exercise) -> tuple[VariedCheck, ...]:

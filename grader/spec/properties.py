@@ -100,6 +100,10 @@ class Property(
         """Return Python source whose class `Variation` replaces the submission's class; empty if none does."""
         return ""
 
+    def is_varied(self) -> bool:
+        """Return whether the check also calls the module in calling variants, where its kind of subject has them."""
+        return self.uses_random_sizes and not self.variation_source()
+
     def all_inputs(self, interface: Interface) -> dict[str, Any]:
         """Return the inputs of the check: the interface's and its own, or only its own for a method."""
         return self.inputs if self.method else {**interface.inputs, **self.inputs}
@@ -532,6 +536,8 @@ class MatchesReference(Property, frozen=True, kw_only=True, tag="matches_referen
 
     gradients: bool = True
     """Whether gradients are compared too."""
+    calling_variants: bool = True
+    """Whether the module is also called in calling variants."""
     variation: str = ""
     """Python source of a class `Variation`, which is built instead of the class in the module `submission`."""
     called: Text = ""
@@ -539,6 +545,9 @@ class MatchesReference(Property, frozen=True, kw_only=True, tag="matches_referen
 
     def variation_source(self) -> str:
         return self.variation
+
+    def is_varied(self) -> bool:
+        return super().is_varied() and self.calling_variants
 
     def argument_problems(self, interface: Interface, sizes: set[str], path: KeyPath) -> Iterator[Problem]:
         if self.called and not self.variation:
