@@ -16,8 +16,8 @@ def cut(text: str, limit: int, unread: int = 0) -> str:
     return text if len(text) + unread <= limit + len(notice) else text[:limit] + notice
 
 
-CUT = re.compile(r" \.\.\. \(([\d,]+) more characters\) \.\.\. ")
-"""The notice in a text that was cut in the middle."""
+CUT = re.compile(r" \.\.\. \(([0-9][0-9,]{0,11}) more characters\) \.\.\. ")
+"""The notice in a text that was cut in the middle. A submission may write such a notice too."""
 
 
 def cut_middle(text: str, limit: int) -> str:

@@ -39,6 +39,8 @@ def test_a_text_that_is_cut_keeps_its_beginning_and_its_end() -> None:
     words = "one two three four " + "word " * 50 + "and the last words"
     assert cut_middle(words, 30) == "one two three four ... (259 more characters) ... last words"
     assert cut_middle(cut_middle(words, 150), 30) == cut_middle(words, 30)
+    for forged in (",", "9" * 5000, "\N{ARABIC-INDIC DIGIT THREE}", "9,,,"):
+        assert "more characters" in cut_middle(f"a ... ({forged} more characters) ... {words}", 30)
     assert cut_middle("a" * 60, 30) == "a" * 60  # the notice would be longer
 
 
