@@ -106,10 +106,10 @@ def predictions(exercise: Exercise, verdict: Verdict) -> list[Prediction]:
 def _value_checks(checks: Sequence[Property]) -> list[MatchesReference]:
     """Return the checks of values: those at the exercise's own sizes first, and of these the plain ones.
 
-    A check with a variation builds another class than the file's own.
+    A check with a variation builds another class than the file's own. A check without calling variants has large sizes.
     """
     return sorted(
-        (each for each in checks if isinstance(each, MatchesReference) and not each.variation),
+        (each for each in checks if isinstance(each, MatchesReference) and each.is_varied()),
         key=lambda each: (bool(each.sizes), not each.is_plain() or each.training),
     )
 
