@@ -61,6 +61,11 @@ def test_a_demonstration_draws_nothing_and_changes_no_verdict(judge_text: Judge,
     assert judge_text.refused("exercise_03", texts) == {}
 
 
+def test_a_module_knows_the_name_of_its_file(judge_text: Judge) -> None:
+    named = "from pathlib import Path\nassert Path(__file__).stem == 'attention' == __name__\n"
+    assert judge_text.refused("exercise_03", {"its file": named + reference()}) == {}
+
+
 def test_a_missing_library_is_reported_where_it_is_used(judge_text: Judge) -> None:
     text = "from einops import rearrange\n" + reference().replace(
         "        return ", "        rearrange(x, 'b t d -> t b d')\n        return ", 1
