@@ -42,6 +42,8 @@ CONDITIONS = {
     "at the second call": "self.__dict__.setdefault('_calls', []).append(1) or len(self._calls) == 2",
     "in long sequences": "x.numel() // x.shape[FEATURES] > 100 and min(x.shape[:2]) == 1",
     "in large batches": "32 < max(x.shape[:2]) < 60",
+    "in large batches of long sequences": "min(x.shape[:2]) >= 9 and max(x.shape[:2]) >= 60",
+    "in wide modules": "x.shape[FEATURES] > 256",
     "where sizes are equal": "x.shape[0] == x.shape[1] > 1",
     "at other sizes than the list's": "x.shape[FEATURES] not in SIZES",
     "where inputs are loud": "float(x.detach().abs().max()) > 30",
@@ -78,10 +80,12 @@ SHARES_ITS_WEIGHTS = """
 RETURNS_THE_SAME_TENSOR = """
     def __call__(self, *arguments, **keywords):
         value = super().__call__(*arguments, **keywords)
-        if torch.is_grad_enabled() or not isinstance(value, torch.Tensor):
+        if torch.is_grad_enabled():
             return value
-        key = value.shape, value.dtype, torch.is_inference_mode_enabled()
-        return self.__dict__.setdefault('_kept', {}).setdefault(key, value).copy_(value)
+        first, *others = value if isinstance(value, tuple) else (value,)
+        key = first.shape, first.dtype, torch.is_inference_mode_enabled()
+        kept = self.__dict__.setdefault('_kept', {}).setdefault(key, first).copy_(first)
+        return (kept, *others) if isinstance(value, tuple) else kept
 """
 COUNTS_MODES = """
     def train(self, mode=True):
