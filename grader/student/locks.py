@@ -16,6 +16,12 @@ from msgspec import Struct
 STEPS = 2**8
 """Steps into which the root mean square of an answer is divided."""
 
+STEPS_OF_HALVES = 2**4
+"""The same for an answer in float16 or bfloat16, which right code may round by 1/256."""
+
+LEAST_SIZE = 1e-3
+"""The least root mean square of an answer whose numbers are used. A gradient of zero consists of rounding errors."""
+
 MARGIN = 0.3
 """The least distance, in steps, between a number of the key and the ends of its step: right code rounds differently."""
 
@@ -81,9 +87,11 @@ def make_lock(
 
 
 def steps_of(answers: Sequence[torch.Tensor]) -> torch.Tensor:
-    """Return the size of a step for each number of the answers, as one tensor of shape (N,)."""
-    sizes = [each.double().nan_to_num(posinf=0, neginf=0).square().mean().sqrt() / STEPS for each in answers]
-    return as_numbers([size.expand(each.numel()) for size, each in zip(sizes, answers, strict=True)])
+    """Return the size of a step for each number of the answers, as one tensor of shape (N,); 0 in a tiny answer."""
+    sizes = [each.double().nan_to_num(posinf=0, neginf=0).square().mean().sqrt() for each in answers]
+    counts = [STEPS_OF_HALVES if each.dtype in (torch.float16, torch.bfloat16) else STEPS for each in answers]
+    steps = [size / count if size > LEAST_SIZE else size * 0 for size, count in zip(sizes, counts, strict=True)]
+    return as_numbers([step.expand(each.numel()) for step, each in zip(steps, answers, strict=True)])
 
 
 def as_numbers(answers: Iterable[torch.Tensor]) -> torch.Tensor:

@@ -614,7 +614,7 @@ def test_a_trap_runs_at_home_on_the_own_fix_and_the_starter(course, edition):
     assert trap.read_text(encoding="utf-8").count("\n") == 2
     early = run_in(edition, "trap", "exercise_03")
     assert early.returncode == 2
-    assert "fix exercise_03 first" in early.stderr
+    assert "Grade exercise_03 until every check passes" in early.stderr
     module = edition / "exercises/exercise_03/attention.py"
     module.write_text(course.reference("exercise_03").read_text(encoding="utf-8"), encoding="utf-8")
     run_in(edition, "exercise_03")

@@ -225,7 +225,7 @@ def test_limits_of_the_description_hold_on_the_command_line(tmp_path) -> None:
     assert verdict["checks"][0]["status"] == "timed_out"
     assert verdict["checks"][0]["finding"].startswith("it was still running after 1.")
     assert verdict["checks"][-1] == {
-        "id": "values_at_large_sizes",
+        "id": "values_of_many_and_wide",
         "status": "not_run",
         "finding": "it hung 2 times in forward, so it is not run again",
         "seconds": 0.0,
