@@ -17,7 +17,7 @@ STEPS = 2**8
 """Steps into which the root mean square of an answer is divided."""
 
 STEPS_OF_HALVES = 2**4
-"""The same for an answer in float16 or bfloat16, which right code may round by 1/256."""
+"""The number of steps in an answer in float16 or bfloat16: right code may round its numbers by 1/256."""
 
 LEAST_SIZE = 1e-3
 """The least root mean square of an answer whose numbers are used. A gradient of zero consists of rounding errors."""
@@ -88,10 +88,14 @@ def make_lock(
 
 def steps_of(answers: Sequence[torch.Tensor]) -> torch.Tensor:
     """Return the size of a step for each number of the answers, as one tensor of shape (N,); 0 in a tiny answer."""
-    sizes = [each.double().nan_to_num(posinf=0, neginf=0).square().mean().sqrt() for each in answers]
-    counts = [STEPS_OF_HALVES if each.dtype in (torch.float16, torch.bfloat16) else STEPS for each in answers]
-    steps = [size / count if size > LEAST_SIZE else size * 0 for size, count in zip(sizes, counts, strict=True)]
-    return as_numbers([step.expand(each.numel()) for step, each in zip(steps, answers, strict=True)])
+    return as_numbers(torch.full((each.numel(),), _step_of(each), dtype=torch.float64) for each in answers)
+
+
+def _step_of(answer: torch.Tensor) -> float:
+    """Return the size of a step in one answer, of shape (N,); 0 if the answer is tiny."""
+    size = float(answer.double().nan_to_num(posinf=0, neginf=0).square().mean().sqrt())
+    is_half = torch.finfo(answer.dtype).bits < torch.finfo(torch.float32).bits
+    return size / (STEPS_OF_HALVES if is_half else STEPS) if size > LEAST_SIZE else 0.0
 
 
 def as_numbers(answers: Iterable[torch.Tensor]) -> torch.Tensor:
