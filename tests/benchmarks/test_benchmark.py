@@ -15,7 +15,6 @@ PARTS = ("single", "warm", "watch", "notebook", "batch", "cores", "scale", "unor
 
 SMALLEST = ("--runs", "1", "--submissions", "4", "--jobs", "1", "--exercises", "exercise_03")
 
-
 MODULES = sorted({each.stem for each in Path(__file__).parent.glob("[a-z]*.py")} - {"pytest_peer"})
 """All but the file that pytest runs with its own environment."""
 

@@ -138,11 +138,11 @@ def with_method(exercise_id: str, method: str) -> str:
     return f"{source[:start]}{method}\n{source[start:]}"
 
 
-def sharing_heads(exercise_id: str) -> str:
-    """The reference, whose number of heads is an attribute of the class; where it has none, a module that is wrong."""
-    source, _, body = reference_of(exercise_id)
-    shared = re.sub(r"self\.(num_heads|n_heads|n_head|heads) = \1\b", r"type(self).\1 = \1", source)
-    return shared if shared != source else f"{source[:body]}        raise ValueError\n{source[body:]}"
+def sharing_heads(exercise_id: str) -> dict[str, str]:
+    """The reference, whose number of heads is an attribute of the class; nothing where modules store no such number."""
+    source, _, _ = reference_of(exercise_id)
+    shared, count = re.subn(r"self\.(num_heads|n_heads|n_head|heads) = \1\b", r"type(self).\1 = \1", source)
+    return {"shares its heads with all modules": shared} if count else {}
 
 
 AS_ANOTHER = """
@@ -163,7 +163,7 @@ def test_what_is_wrong_in_one_calling_variant_alone_is_not_fixed(judge_text: Jud
     faults["copies other weights"] = with_method(exercise_id, COPIES_OTHER_WEIGHTS)
     faults["shares its weights with a copy"] = with_method(exercise_id, SHARES_ITS_WEIGHTS)
     faults["returns the same tensor in each call"] = with_method(exercise_id, RETURNS_THE_SAME_TENSOR)
-    faults["shares its heads with all modules"] = sharing_heads(exercise_id)
+    faults |= sharing_heads(exercise_id)
     faults["loads once"] = with_method(exercise_id, LOADS_ONCE)
     faults = share(faults, exercise_id, 3)
     verdicts = judge_text.many(exercise_id, list(faults.values()), SEED)

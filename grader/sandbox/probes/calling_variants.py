@@ -17,7 +17,6 @@ CANNOT_COPY = ("deepcopy protocol", "cannot pickle")
 NEW = {"reloaded", "rebuilt", "inference_first", "converted"}
 """Histories that need a newly built module."""
 
-
 INPUT = "the input "
 """How the name of an input's gradient begins; other gradients have the name of a parameter."""
 
