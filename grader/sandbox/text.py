@@ -23,8 +23,8 @@ CUT = re.compile(r" \.\.\. \(([0-9][0-9,]{0,11}) more characters\) \.\.\. ")
 def cut_middle(text: str, limit: int) -> str:
     """Cut a long text in the middle, since its end may be important: 2/3 of `limit` before the cut, 1/3 after it.
 
-    Cut between words if there are any nearby. If the notice is longer than what it replaces, return the text. A text
-    that was cut before gets one notice that counts all characters.
+    Cut at a space if there is one nearby. Return the text if the notice is longer than the characters it replaces. If
+    the text was cut before, it keeps one notice, which counts all missing characters.
     """
     earlier = CUT.search(text)
     start, rest = (text[: earlier.start()], text[earlier.end() :]) if earlier else (text, text)
