@@ -244,7 +244,13 @@ def _ending_of(comparison: Comparison, played: list[_Played], error: Failure) ->
         code=comparison.code,
         needs_gradients=relation is Relation.GRADIENT,
     )
-    if relation in (Relation.CODE, Relation.GRADIENT, Relation.DIFFERENT):
+    if relation is Relation.GRADIENT:
+        if error.finding.calling_variant is not None:
+            return Ending()  # a script makes a backward pass only after plain calls
+        name = comparison.name.removeprefix(calling_variants.INPUT)
+        is_input = name != comparison.name
+        return structs.replace(plain, observed=_gradient(name, is_input=is_input))
+    if relation in (Relation.CODE, Relation.DIFFERENT):
         return plain
     if relation is Relation.PARAMETERS:
         shapes = {name: list(shape) for name, shape in comparison.expected.items()}
@@ -284,8 +290,7 @@ def _expression(tensor: Any, played: list[_Played]) -> tuple[str, bool]:
         if gradient is tensor:
             assert isinstance(last, _Played)
             assert isinstance(last.step, MadeCall)
-            is_input = name in last.step.arguments
-            return f"{name}.grad" if is_input else f"module.get_parameter({name!r}).grad", True
+            return _gradient(name, is_input=name in last.step.arguments), True
     values = [pair for each in reversed(played) for pair in _parts(each)]
     if same := next((expression for expression, value in values if value is tensor), ""):
         return same, False  # other calls may have returned equal values
@@ -294,6 +299,11 @@ def _expression(tensor: Any, played: list[_Played]) -> tuple[str, bool]:
             if _is_equal(value, tensor):
                 return expression, False
     return "", False
+
+
+def _gradient(name: str, *, is_input: bool) -> str:
+    """Return the expression of an input's or a parameter's gradient."""
+    return f"{name}.grad" if is_input else f"module.get_parameter({name!r}).grad"
 
 
 def _parts(played: _Played) -> Iterator[tuple[str, torch.Tensor]]:

@@ -528,7 +528,7 @@ class _Script:
     def _gradient(self, ending: Ending, message: str) -> Iterator[str]:
         out = self._outs[self._calls[-1].number]
         yield from _backward(out, [])
-        yield f"gradient = {self._last_module()}.get_parameter({ending.name!r}).grad"
+        yield f"gradient = {self._filled(ending.observed)}"
         yield f'print("the gradient of {ending.name}:", gradient)'
         yield f"assert gradient is not None and bool((gradient != 0).any()), {message}"
 

@@ -122,6 +122,22 @@ def test_a_calling_variant_is_repeated_with_its_mode_dtype_layout_and_history(ow
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    ("line", "is_plain"),
+    [("x = x.detach()", True), ("x = x.detach() if x.requires_grad and not x.is_leaf else x", False)],
+)
+def test_an_input_without_a_gradient_is_repeated_after_a_plain_call(own_course, run_cli, tmp_path, line, is_plain):
+    module, _ = own_course.editable_files(EXERCISE)
+    module.write_bytes(own_course.reference(EXERCISE).read_bytes())
+    edited(own_course, line)
+    note, mine, theirs = written_scripts(own_course, run_cli, [EXERCISE], tmp_path)[EXERCISE]
+    assert "the input x gets no gradient" in note
+    errors = errors_of(mine, theirs)
+    assert errors[str(mine)].startswith("AssertionError: the input x gets no gradient") == is_plain
+    assert errors[str(theirs)] == ""
+
+
+@pytest.mark.slow
 def test_an_error_is_shown_from_the_students_own_line_on(own_course, run_cli):
     edited(own_course, "1 / 0")
     done = run_cli("try", EXERCISE, cwd=own_course.root)
