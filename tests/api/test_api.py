@@ -18,6 +18,7 @@ import pytest
 from grader import DefectStatus, Result, Verdict, grade, grade_many
 from grader import api as interface
 from grader.errors import SpecError, UsageError
+from tests.support.hostile import ended
 from tests.support.paths import HOST, ROOT
 from tests.support.watching import examiners_of, small_course
 
@@ -151,7 +152,7 @@ def test_an_endless_iterable_is_read_a_few_ahead_and_closing_cancels_the_judged_
     started = time.monotonic()
     verdicts.close()
     assert time.monotonic() - started < 5  # a loop's own limits are longer
-    assert gone(set(examiners_of(os.getpid())) - before)
+    assert ended(set(examiners_of(os.getpid())) - before)
 
 
 def test_an_error_of_the_iterable_or_of_an_exercise_is_raised_in_its_turn():
@@ -277,7 +278,7 @@ def test_nothing_is_left_when_the_embedding_program_ends(tmp_path, how):
         else:
             os.killpg(program.pid, signal.SIGINT)  # as a terminal does on Ctrl-C
     status = program.wait(20)
-    assert gone(group_of(program.pid), 30)
+    assert ended(group_of(program.pid))
     told = program.stderr.read()
     program.stdout.close()
     program.stderr.close()
@@ -338,16 +339,6 @@ def group_of(leader: int) -> set[int]:
         if int(session) == leader and state != "Z":
             found.add(int(path.parent.name))
     return found
-
-
-def gone(processes: set[int], seconds: float = 10.0) -> bool:
-    """Whether all of them have ended within so many seconds."""
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
-        if not any(Path(f"/proc/{process}").exists() for process in processes):
-            return True
-        time.sleep(0.05)
-    return False
 
 
 @pytest.mark.slow

@@ -23,7 +23,7 @@ from grader.processes.warm_server import IDLE_VARIABLE, MOST_BYTES
 from grader.processes.warm_socket import ACCEPTED, DONE, GO, RUN_REQUEST, STOP_REQUEST, receive_message, send_message
 from grader.processes.worker_source import CAN_FORK
 from tests.support.corpus import read_corpus
-from tests.support.hostile import relatives
+from tests.support.hostile import ended, relatives
 from tests.support.paths import ROOT
 from tests.support.warm import GRADE, WarmCourse, impostor, kill, until
 
@@ -432,7 +432,7 @@ def test_nothing_is_left_after_the_idle_time(warm: WarmCourse, monkeypatch: pyte
     monkeypatch.setenv(IDLE_VARIABLE, "3")
     process = warm.warmed()
     processes = {process, *relatives(process)}
-    assert until(lambda: not any(Path(f"/proc/{each}").exists() for each in processes))
+    assert ended(processes)
     assert list(warm.runtime.iterdir()) == []
 
 

@@ -1,6 +1,7 @@
 """Hostile submissions, and the processes and descriptors that they leave behind, for tests of the trust boundary."""
 
 import os
+import time
 from pathlib import Path
 
 from grader.spec.paths import Course
@@ -104,6 +105,14 @@ def parent_of(process: int) -> int | None:
     except OSError:
         return None
     return None if state in "ZX" else int(parent)
+
+
+def ended(processes: set[int], seconds: float = 30) -> bool:
+    """Whether all of them end within so many seconds; a zombie has ended."""
+    deadline = time.monotonic() + seconds
+    while (left := any(parent_of(each) is not None for each in processes)) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    return not left
 
 
 def _all_processes() -> list[int]:
