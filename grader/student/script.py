@@ -8,10 +8,8 @@ This runs in the student's own process. To find out what the seed gives, it buil
 import contextlib
 import io
 import itertools
-import math
 import os
 import re
-import struct
 import sys
 from collections.abc import Callable, Iterator
 from itertools import takewhile
@@ -29,10 +27,8 @@ from grader.sandbox.protocol import TensorValue, Value
 from grader.sandbox.subject import Entry
 from grader.sandbox.values import WORKER_SEED, copy_parameters, to_python
 from grader.spec.exercise import Exercise
+from grader.student.literals import as_change, difference, literal
 from grader.student.replay import BuiltModule, Ending, LoadedState, MadeCall, Replay
-
-FEW = 12
-"""A tensor with at most this many elements is written out although a seed would give it."""
 
 MANY = 400
 """A crash is shown with other numbers rather than with a literal of more elements than this."""
@@ -118,7 +114,7 @@ class _Script:
         self._used[variable] = value
         self._names[key] = variable
         tensor = to_python(value)
-        if isinstance(first, TensorValue) and (lines := _as_change(variable, name, tensor, to_python(first))):
+        if isinstance(first, TensorValue) and (lines := as_change(variable, name, tensor, to_python(first))):
             yield from lines
             return
         draw = self._draw(tensor)
@@ -277,12 +273,7 @@ class _Script:
             yield from self._call_in_variant(call, arguments)
             return
         if self._replay.ending.needs_gradients and call is self._calls[-1]:
-            floats = [
-                self._argument(each)
-                for each in call.arguments.values()
-                if isinstance(each, TensorValue) and "float" in each.dtype
-            ]
-            yield from (f"{each}.requires_grad_()" for each in dict.fromkeys(floats))
+            yield from (f"{each}.requires_grad_()" for each in dict.fromkeys(self._float_inputs(call)))
         method = f".{call.method}" if call.method else ""
         text = ", ".join(f"{key}={each}" for key, each in arguments.items())
         equal = self._equal_calls(call)
@@ -385,20 +376,21 @@ class _Script:
         if "copied" in words:
             yield f"{name} = copy.deepcopy({name}).requires_grad_(False)"
         if "again" in words:
-            inputs = [
-                self._argument(each)
-                for each in call.arguments.values()
-                if isinstance(each, TensorValue) and "float" in each.dtype
-            ]
+            inputs = ", ".join(self._float_inputs(call))
             yield f"weights = [*{name}.parameters()]"
-            yield f"before = [each.detach().clone() for each in [{', '.join(inputs)}, *weights]]"
-            yield f"for each in [{', '.join(inputs)}]:"
+            yield f"before = [each.detach().clone() for each in [{inputs}, *weights]]"
+            yield f"for each in [{inputs}]:"
             yield "    each.copy_(each.clone().roll(1, -1))"
             yield "for each in weights:"
             yield "    each.data *= torch.linspace(-1.0, 0.5, each.numel(), dtype=each.dtype).view(each.shape)"
             yield f"{name}{code}  # other values in the same tensors"
-            yield f"for each, value in zip([{', '.join(inputs)}, *weights], before):"
+            yield f"for each, value in zip([{inputs}, *weights], before):"
             yield "    each.data.copy_(value)"
+
+    def _float_inputs(self, call: MadeCall) -> list[str]:
+        """Return the variables of a call's floating-point inputs."""
+        values = [each for each in call.arguments.values() if isinstance(each, TensorValue)]
+        return [self._argument(each) for each in values if "float" in each.dtype]
 
     def _is_float(self, variable: str) -> bool:
         value = self._used.get(variable)
@@ -549,7 +541,7 @@ class _Script:
         for name, value in one.arguments.items():
             changed = other.arguments.get(name)
             if isinstance(value, TensorValue) and isinstance(changed, TensorValue) and value != changed:
-                place = _difference(to_python(changed), to_python(value))
+                place = difference(to_python(changed), to_python(value))
                 if place is not None:
                     return f"{unit} {place[1]}"
         return "the input"
@@ -631,80 +623,19 @@ def _other_weights(module: torch.nn.Module, step: BuiltModule) -> dict[str, torc
     return {name: each.detach() for name, each in own.items() if not torch.equal(each, before[name])}
 
 
-def _laid_out(variable: str, words: list[str], axis: int | None) -> Iterator[str]:
-    if "transposed" in words:
-        yield f"{variable} = {variable}.transpose(0, -1).contiguous().transpose(0, -1)"
-    if "expanded" in words and axis is not None:
-        yield f"{variable} = {variable}.narrow({axis}, 0, 1).expand({variable}.shape)"
-
-
 def _key(value: TensorValue) -> tuple[Any, ...]:
     return value.dtype, tuple(value.shape), value.data
-
-
-def _difference(changed: torch.Tensor, before: torch.Tensor) -> tuple[int, int] | None:
-    """Return the axis and the only index along it at which two tensors differ; None if there is no such axis."""
-    if changed.shape != before.shape:
-        return None
-    for axis in range(changed.dim()):
-        off = (changed != before).movedim(axis, 0).reshape(changed.size(axis), -1).any(1)
-        if int(off.sum()) == 1 and changed.size(axis) > 1:
-            return axis, int(off.nonzero()[0])
-    return None
-
-
-def _as_change(variable: str, name: str, tensor: torch.Tensor, first: torch.Tensor) -> list[str]:
-    """Return the lines that make a tensor from another one; none if there is no short way."""
-    if tensor.shape != first.shape:
-        for axis in range(min(tensor.dim(), first.dim())):
-            for start in range(first.size(axis) - tensor.size(axis) + 1):
-                part = first.narrow(axis, start, tensor.size(axis)) if tensor.size(axis) <= first.size(axis) else None
-                if part is not None and part.shape == tensor.shape and torch.equal(part, tensor):
-                    return [f"{variable} = {name}.narrow({axis}, {start}, {tensor.size(axis)})"]
-        return []
-    for axis in range(tensor.dim()):
-        if torch.equal(first.flip(axis), tensor):
-            return [f"{variable} = {name}.flip({axis})"]
-    place = _difference(tensor, first)
-    if place is None:
-        return []
-    axis, index = place
-    where = ", ".join([":"] * axis + [str(index)])
-    return [f"{variable} = {name}.clone()", f"{variable}[{where}] = {literal(tensor.select(axis, index))}"]
-
-
-def literal(tensor: torch.Tensor) -> str:
-    """Return an expression of a tensor, with the fewest digits that give each number."""
-    is_usual = tensor.dtype in (torch.float32, torch.int64, torch.bool) and tensor.numel() > 0
-    dtype = "" if is_usual else f", dtype={tensor.dtype}"
-    if tensor.numel() > FEW and bool((tensor == tensor.flatten()[0]).all()):
-        value = tensor.flatten()[0].item()
-        return f"torch.full({tuple(tensor.shape)}, {value!r}{dtype})"
-    return f"torch.tensor({_listed(tensor)}{dtype})"
-
-
-def _listed(tensor: torch.Tensor) -> str:
-    if tensor.dim():
-        return f"[{', '.join(map(_listed, tensor))}]"
-    value = tensor.item()
-    if not isinstance(value, float):
-        return repr(value)
-    if not math.isfinite(value):
-        return f'float("{value}")'
-    if tensor.dtype is torch.float64:
-        return repr(value)
-    text = next(
-        text for digits in range(1, 18) if _as_float32(float(text := f"{value:.{digits}g}")) == _as_float32(value)
-    )
-    return text if set(text) & {".", "e"} else f"{text}."
 
 
 def _is_long(tensor: torch.Tensor) -> bool:
     return tensor.dtype is torch.float32 and tensor.numel() > MANY
 
 
-def _as_float32(value: float) -> bytes:
-    return struct.pack("f", value)
+def _laid_out(variable: str, words: list[str], axis: int | None) -> Iterator[str]:
+    if "transposed" in words:
+        yield f"{variable} = {variable}.transpose(0, -1).contiguous().transpose(0, -1)"
+    if "expanded" in words and axis is not None:
+        yield f"{variable} = {variable}.narrow({axis}, 0, 1).expand({variable}.shape)"
 
 
 @contextlib.contextmanager
