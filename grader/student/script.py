@@ -23,6 +23,7 @@ from msgspec import Struct, structs
 from grader.checks.compare import Relation
 from grader.checks.reference import import_probe
 from grader.sandbox.probes import PROBES, constructor, optimizer, training_step
+from grader.sandbox.probes.calling_variants import NEW
 from grader.sandbox.protocol import TensorValue, Value
 from grader.sandbox.subject import Entry
 from grader.sandbox.values import WORKER_SEED, copy_parameters, to_python
@@ -331,7 +332,7 @@ class _Script:
             yield from _laid_out(variable, words, call.sample_axes.get(key))
         text = ", ".join(arguments.values() if "positional" in words else (f"{k}={v}" for k, v in arguments.items()))
         method = f".{call.method}" if call.method else ""
-        if not {"reloaded", "rebuilt", "inference_first", "converted"}.isdisjoint(words):
+        if not NEW.isdisjoint(words):
             yield f"old, {name} = {name}, {self._constructor_call(build, by_position='rebuilt' in words)}"
             yield f"{name}.load_state_dict(old.state_dict())"
             yield f"{name}.train(old.training)"

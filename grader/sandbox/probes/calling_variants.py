@@ -14,7 +14,7 @@ from grader.sandbox.values import MAX_TENSOR_BYTES, flatten, map_tensors
 CANNOT_COPY = ("deepcopy protocol", "cannot pickle")
 """Parts of the error messages for objects that cannot be copied, such as a lock."""
 
-NEW = {"reloaded", "rebuilt", "inference_first", "converted"}
+NEW = {"reloaded", "rebuilt", "again", "inference_first", "converted"}
 """Histories that need a newly built module."""
 
 INPUT = "the input "
