@@ -3,6 +3,7 @@
 import codecs
 import contextlib
 import os
+import re
 import resource
 import signal
 import socket
@@ -397,11 +398,19 @@ def test_a_checks_time_limit_follows_from_the_references_time(judge_text: Judge)
 
 def test_a_check_gets_less_time_once_the_submission_has_hung(judge_text: Judge) -> None:
     session = session_of(judge_text, Seconds())
+
+    def limit_of_a_check() -> str:
+        session.begin_check()
+        with pytest.raises(SubjectTimedOutError) as told:
+            Subject(session)(**ARGUMENTS)(x=torch.randn(2, 6, 4))
+        return re.search(r"a check may take \d+ s", str(told.value))[0]
+
     try:
-        for seconds in (3, 1):
-            session.begin_check()
-            with pytest.raises(SubjectTimedOutError, match=rf"a check may take {seconds} s"):
-                Subject(session)(**ARGUMENTS)(x=torch.randn(2, 6, 4))
+        limits = []
+        while not session._hangs and len(limits) < 5:  # on a busy machine, a late answer does not count as a hang
+            limits.append(limit_of_a_check())
+        assert set(limits) == {"a check may take 3 s"}
+        assert limit_of_a_check() == "a check may take 1 s"
     finally:
         session.close()
 
