@@ -31,7 +31,14 @@ MOST_RULES = 6
 SHARE = 0.7
 """The share of the matching places at which a rule is applied."""
 
-PROMISED = ("the output", "the gradient", "the number of outputs", "an input after", "names of parameters")
+PROMISED = (
+    "the output",
+    "the gradient",
+    "the number of outputs",
+    "an input after",
+    "the parameters",
+    "the list of parameters",
+)
 """Differences that no interface allows, unlike the wording of a refusal."""
 
 
