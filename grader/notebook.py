@@ -345,7 +345,7 @@ def _guide(exercise_id: str, submission: Submission, options: list[str]) -> None
     """Run the guide in a separate process. Show its output, and pass its questions on to the student."""
     course = _course()
     file = course.state_folder() / "guide" / course.module_name(exercise_id)
-    write_cache(file, "\n".join(chunk.text for chunk in submission.chunks).encode("utf-8", "replace"))
+    write_cache(file, "\n".join(chunk.text for chunk in submission.chunks).encode())
     command = [sys.executable, "-m", "grader", "guide", exercise_id, "--file", str(file), "--in-notebook", *options]
     with subprocess.Popen(
         command,
@@ -382,15 +382,7 @@ def _answer(prompt: str) -> str:
 
 
 def _judged(course: Course, exercise_id: str, submission: Submission, *, is_attempt: bool) -> Verdict:
-    """Return the verdict of an examiner, which stays ready for the next one, and store it.
-
-    Raise `UsageError` for a lone surrogate, which a cell can contain but a file cannot.
-    """
-    for chunk in submission.chunks:
-        surrogate = LONE_SURROGATE.search(chunk.text)
-        if surrogate:
-            line = chunk.text.count("\n", 0, surrogate.start()) + 1
-            raise UsageError(f"{chunk.label}, line {line}: half a character (a lone surrogate) is not text; delete it")
+    """Return the verdict of an examiner, which stays ready for the next one, and store it."""
     verdict = PooledJudge(_pool, course).judge(exercise_id, submission, submission.name, _seed)
     verdict = withhold(course, load_exercise(course.description(exercise_id)), verdict)
     remember_verdict(course, verdict, is_attempt=is_attempt)
@@ -399,10 +391,15 @@ def _judged(course: Course, exercise_id: str, submission: Submission, *, is_atte
 
 
 def _from_cell(cell: str) -> Submission:
-    """Return a cell as a submission. An empty line replaces the magic, so that line numbers match the screen."""
-    return Submission(
-        name="this cell", chunks=(Chunk(label="this cell", text="\n" + without_magics(unix_lines(cell))),)
-    )
+    """Return a cell as a submission. An empty line replaces the magic, so that line numbers match the screen.
+
+    Raise `UsageError` for a lone surrogate. A cell that ran contains none, because Python cannot compile it.
+    """
+    text = "\n" + without_magics(unix_lines(cell))
+    if surrogate := LONE_SURROGATE.search(text):
+        line = text.count("\n", 0, surrogate.start()) + 1
+        raise UsageError(f"this cell, line {line}: half a character (a lone surrogate) is not text; delete it")
+    return Submission(name="this cell", chunks=(Chunk(label="this cell", text=text),))
 
 
 def _course() -> Course:

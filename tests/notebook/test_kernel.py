@@ -8,7 +8,8 @@ import nbclient
 import nbformat
 import pytest
 
-from grader.notebook import GraderMagics
+from grader.notebook import GraderMagics, submission_from_cells
+from grader.submission import Chunk
 from tests.support.paths import ROOT
 from tests.support.traps import PAST
 
@@ -176,12 +177,19 @@ def test_a_wrong_magic_gives_one_sentence_and_no_traceback(outputs) -> None:
     assert said(outputs["unknown"]).startswith("grader: there is no exercise 'exercise_99' here")
 
 
-def test_half_a_character_in_a_cell_is_named_with_its_line_and_no_traceback(monkeypatch, capsys) -> None:
+@pytest.mark.parametrize("magic", ["grade_cell", "trap_cell"])
+def test_half_a_character_in_a_cell_is_named_with_its_line_and_no_traceback(magic, monkeypatch, capsys) -> None:
     monkeypatch.chdir(ROOT)
-    GraderMagics(shell=None).grade_cell("exercise_03", "x = 1\ny = '\ud800'\n")
+    getattr(GraderMagics(shell=None), magic)("exercise_03", "x = 1\ny = '\ud800'\n")
     assert capsys.readouterr().out == (
         "grader: this cell, line 3: half a character (a lone surrogate) is not text; delete it\n"
     )
+
+
+@pytest.mark.parametrize("text", ["y = '\ud800'", "y = 1  # \ud800"])
+def test_a_cell_with_half_a_character_never_ran_and_defines_nothing(text: str) -> None:
+    cells = [Chunk(label="In [1]", text=f"x = 1\n{text}\ndef loss(): return x\n")]
+    assert submission_from_cells(cells, "loss") is None
 
 
 def test_a_syntax_error_is_placed_in_the_cell_as_it_is_counted_on_the_screen(outputs) -> None:
