@@ -182,6 +182,13 @@ _trap_pool = ExaminerPool(most_idle=1)
 _seed = secrets.randbelow(MAX_SEED)
 """One seed for all gradings of a kernel, so that the reference's answers are computed only once."""
 
+CODE = "--code"
+
+IMPORTS = ("import ", "from ")
+
+GRADED_ONLY = "%%grade"
+"""The first word of a cell that is graded and does not run."""
+
 
 @magics_class
 class GraderMagics(Magics):
@@ -257,11 +264,12 @@ class GraderMagics(Magics):
         return printable_lines("".join(lines)) or "Nothing has changed since the starter.\n"
 
     def _repeat_check(self, line: str) -> str:
-        name, _, option = line.strip().partition(" ")
-        if option not in ("", CODE):
-            raise UsageError(f"%try knows the option {CODE} alone, got {option}")
-        exercise_id = _exercise(name)
-        return _run_trial(exercise_id, self._definitions(exercise_id, with_graded=True), prints_code=bool(option))
+        words = line.split()
+        options = [each for each in words if each.startswith("-")]
+        if unknown := [each for each in options if each != CODE]:
+            raise UsageError(f"%try knows the option {CODE} alone, got {unknown[0]}")
+        exercise_id = _exercise(" ".join(each for each in words if each not in options))
+        return _run_trial(exercise_id, self._definitions(exercise_id, with_graded=True), prints_code=bool(options))
 
     def _definitions(self, exercise_id: str, *, with_graded: bool = False) -> Submission:
         """Return the exercise's class or function as the cells that ran have defined it.
@@ -280,7 +288,8 @@ class GraderMagics(Magics):
         ]
         submission = submission_from_cells(cells, entry)
         if submission is None:
-            unrun = "a cell under %%grade does not run; " if any("%%grade" in text for text in inputs) else ""
+            is_only_graded = any(GRADED_ONLY in text for text in inputs)
+            unrun = f"a cell under {GRADED_ONLY} does not run; " if is_only_graded else ""
             remedy = f"{unrun}run the cell that defines it, then %grade again"
             raise UsageError(f"no cell that ran defines {entry}; {remedy}")
         return submission
@@ -297,14 +306,6 @@ def _trap(exercise_id: str, cell: str) -> str:
     home, seed = home_of(course, exercise_id), secrets.randbelow(MAX_SEED)
     result = PooledTrapJudge(_trap_pool, course, lanes=usable_cores()).judge(exercise_id, trap, seed, home=home)
     return render_trap(result, details_of(course, result), has_next=True)
-
-
-CODE = "--code"
-
-IMPORTS = ("import ", "from ")
-
-GRADED_ONLY = "%%grade"
-"""The first word of a cell that is graded and does not run."""
 
 
 def _lines(submission: Submission) -> list[str]:

@@ -32,6 +32,8 @@ CELLS = {
     "hint about what was graded": "%hint exercise_03",
     "trial": "%try exercise_03",
     "code": "%try exercise_03 --code",
+    "an option that nobody knows": "%try exercise_03 --cod",
+    "a word too many": "%try exercise_03 code",
     "cell": f"%%grade exercise_03\n{STARTER}",
     "first time": "print(time.monotonic() - started)",
     "fixed": f"%%grade 3\n%matplotlib inline\n!nvidia-smi\n{REFERENCE}",
@@ -60,6 +62,7 @@ CELLS = {
     "change": STARTER.replace("attn_scores.masked_fill(", "attn_scores = attn_scores.masked_fill(  # \x1b[2J\n    "),
     "other folder": "%cd -q exercises/exercise_03",
     "diff of what was changed": "%diff",
+    "code of what was changed": "%try --code",
     "no course's folder": "%cd -q ../..",
     "no name": "%diff",
 }
@@ -142,6 +145,12 @@ def test_the_first_failed_check_is_repeated_in_a_process_of_its_own(outputs) -> 
     assert "AssertionError: changing token 1 changed the output at token 0" in trial
     assert "import torch" in code
     assert "torch.manual_seed" in code
+
+
+def test_a_trial_reads_its_option_with_and_without_a_name(outputs) -> None:
+    assert "torch.manual_seed" in said(outputs["code of what was changed"])
+    assert said(outputs["an option that nobody knows"]) == "grader: %try knows the option --code alone, got --cod\n"
+    assert said(outputs["a word too many"]).startswith("grader: there is no exercise 'exercise_03 code' here")
 
 
 def test_a_notebook_suggests_magics_and_never_a_reset(outputs) -> None:
