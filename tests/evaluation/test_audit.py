@@ -15,7 +15,7 @@ from grader import Result
 from grader import api as interface
 from grader.checks.outcome import FailureKind, Finding
 from grader.errors import UsageError
-from grader.evaluation.audit.cases import LAYERS, Corpus, Layer, attacks_of, cases_of
+from grader.evaluation.audit.cases import LAYERS, Corpus, Layer, attacks_of, cases_of, number_of_attacks
 from grader.evaluation.audit.counting import (
     attack_rows,
     flips,
@@ -28,7 +28,7 @@ from grader.evaluation.audit.counting import (
 )
 from grader.evaluation.audit.intervals import clopper_pearson
 from grader.evaluation.audit.published import KNOWN_ESCAPES, NOT_CLAIMED, PUBLISHED
-from grader.evaluation.audit.records import Audit, Grading
+from grader.evaluation.audit.records import AttackRow, Audit, Grading
 from grader.evaluation.audit.running import render_audit, write_audit
 from grader.spec.loading import load_exercise
 from grader.spec.paths import Course
@@ -160,6 +160,25 @@ def test_every_corpus_has_cases_and_every_attack_its_points():
     assert len(attacks) > 200
     assert all(case.most_points is not None for case in attacks)
     assert len({case.name for case in attacks}) == len(attacks)
+
+
+def test_attacks_that_tests_generate_are_counted_too(tmp_path):
+    family = tmp_path / "tests/corpus/attacks/writing"
+    family.mkdir(parents=True)
+    (family / "stored.py").write_text("x = 1\n", encoding="utf-8")
+    (family / "expected.yaml").write_text("{stored.py: {outcome: fixed}, made.py: {outcome: fixed}}", encoding="utf-8")
+    course = Course(root=tmp_path)
+    assert [case.name for case in attacks_of(course)] == ["writing/stored.py"]
+    assert number_of_attacks(course) == 2
+
+
+def test_a_page_says_why_attacks_were_not_graded(written):
+    _, audit = written
+    assert "not graded: 3. The user left them out." in render_audit(structs.replace(audit, attacks_left_out=3))
+    row = AttackRow(name="writing", earned=share(0, 1), names=[])
+    generated = structs.replace(audit, attacks=[row], layers=[row], attacks_left_out=2)
+    assert "not graded: 2. Tests generate them when they run." in render_audit(generated)
+    assert "were not graded" not in render_audit(structs.replace(generated, attacks_left_out=0))
 
 
 @pytest.mark.slow

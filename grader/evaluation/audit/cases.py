@@ -164,21 +164,34 @@ def _variants(exercise: Exercise, reference: str) -> Iterator[Case]:
 
 def attacks_of(course: Course) -> Iterator[Case]:
     """Yield the attacks that are files, without the attacks that tests generate."""
-    folder = course.root / "tests" / "corpus" / "attacks"
-    shared = {path.name: path.read_text(encoding="utf-8") for path in folder.glob("*.py")}
-    for page in sorted(folder.glob("*/expected.yaml")):
-        expected = msgspec.convert(yaml.safe_load(page.read_bytes()), dict[str, Attack])
-        for name, attack in expected.items():
-            path = page.parent / name
-            if not path.is_file():
-                continue
+    shared = {path.name: path.read_text(encoding="utf-8") for path in _attack_folder(course).glob("*.py")}
+    for path, attack in _described_attacks(course).items():
+        if path.is_file():
             yield Case(
                 corpus=Corpus.ATTACKS,
                 exercise=ATTACKED,
-                name=f"{page.parent.name}/{name}",
+                name=f"{path.parent.name}/{path.name}",
                 source=_with_shared(path, shared),
                 most_points=attack.most_points(),
             )
+
+
+def number_of_attacks(course: Course) -> int:
+    """Return the number of all attacks, with those that tests generate."""
+    return len(_described_attacks(course))
+
+
+def _described_attacks(course: Course) -> dict[Path, Attack]:
+    """Return the right verdict on each attack by its path. There is no file for an attack that tests generate."""
+    described = {}
+    for page in sorted(_attack_folder(course).glob("*/expected.yaml")):
+        expected = msgspec.convert(yaml.safe_load(page.read_bytes()), dict[str, Attack])
+        described.update({page.parent / name: attack for name, attack in expected.items()})
+    return described
+
+
+def _attack_folder(course: Course) -> Path:
+    return course.root / "tests" / "corpus" / "attacks"
 
 
 def _with_shared(path: Path, shared: dict[str, str]) -> str | Path:

@@ -1,5 +1,6 @@
 """Count an audit's gradings. Every figure of the page is made here, from the gradings alone."""
 
+import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 
@@ -134,7 +135,7 @@ def _earned_too_much(grading: Grading) -> bool:
 def percentile(values: list[float], portion: float) -> float:
     """Return the smallest value that at least this portion of the values does not exceed; 0 if there are none."""
     ordered = sorted(values)
-    return ordered[min(len(ordered) - 1, max(0, -int(-portion * len(ordered) // 1) - 1))] if ordered else 0.0
+    return ordered[max(0, math.ceil(portion * len(ordered)) - 1)] if ordered else 0.0
 
 
 def _by_case(gradings: Iterable[Grading]) -> list[list[Grading]]:

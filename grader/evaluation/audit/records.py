@@ -114,7 +114,7 @@ class Audit(Struct, frozen=True, kw_only=True):
     layers: list[AttackRow]
     """The same attacks by their target."""
     attacks_left_out: int
-    """Attacks of the corpus that are not files, or that the user did not request."""
+    """Attacks of the corpus that were not graded: those that tests generate, or all if the user left them out."""
     jobs: int
     seconds: float
     """Wall-clock time of all gradings."""

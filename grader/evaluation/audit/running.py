@@ -11,7 +11,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from grader.api import grade_many
 from grader.errors import UsageError
-from grader.evaluation.audit.cases import ORIGINS, Case, Corpus, attacks_of, cases_of
+from grader.evaluation.audit.cases import ORIGINS, Case, Corpus, attacks_of, cases_of, number_of_attacks
 from grader.evaluation.audit.counting import attack_rows, flips, grading_of, layer_rows, misjudged, percentile, rows_by
 from grader.evaluation.audit.intervals import LEVEL
 from grader.evaluation.audit.published import KNOWN_ESCAPES, NOT_CLAIMED, PUBLISHED
@@ -44,20 +44,25 @@ def write_audit(
     chosen = list(dict.fromkeys(exercise_ids))
     audited = chosen or course.exercise_ids()
     cases = list(cases_of(course, audited))
-    attacks = list(attacks_of(course))
-    known_attacks = len(attacks)
-    cases += attacks if with_attacks else []
+    attacks = list(attacks_of(course)) if with_attacks else []
+    cases += attacks
     numbers = [seed_of(Split.HELD_OUT, index) for index in range(seeds)]
     jobs = jobs or usable_cores()
     started = time.monotonic()
     gradings, isolation = _graded(course, cases, numbers, jobs, advance)
-    audit = _audit(course, gradings, isolation, numbers, audited, jobs, time.monotonic() - started)
+    seconds = time.monotonic() - started
     given = [f"--seeds {seeds}", f"--jobs {jobs}"]
     options = given + [f"--exercise {each}" for each in chosen] + ([] if with_attacks else ["--without-attacks"])
-    audit = msgspec.structs.replace(
-        audit,
+    audit = _audit(
+        course,
+        gradings,
+        isolation,
+        numbers,
+        audited,
+        jobs,
+        seconds,
         command=" ".join(["python -m grader audit", *options, shlex.quote(str(folder))]),
-        attacks_left_out=0 if with_attacks else known_attacks,
+        attacks_left_out=number_of_attacks(course) - len(attacks),
     )
     write_product(folder / "audit.json", msgspec.json.format(msgspec.json.encode(audit), indent=1) + b"\n")
     write_product(folder / "index.html", render_audit(audit).encode())
@@ -103,13 +108,16 @@ def _audit(
     exercises: list[str],
     jobs: int,
     seconds: float,
+    *,
+    command: str,
+    attacks_left_out: int,
 ) -> Audit:
     times = [each.seconds for each in gradings if each.corpus is not Corpus.ATTACKS]
     return Audit(
         version=kit_version(course),
         torch_version=torch_version(),
         python_version=platform.python_version(),
-        command="",
+        command=command,
         level=LEVEL,
         seeds=seeds,
         exercises=exercises,
@@ -122,7 +130,7 @@ def _audit(
         wrong_passed=misjudged(gradings, is_right=False),
         attacks=attack_rows(gradings),
         layers=layer_rows(gradings),
-        attacks_left_out=0,
+        attacks_left_out=attacks_left_out,
         jobs=jobs,
         seconds=seconds,
         rate=len(gradings) / seconds / jobs if seconds else 0.0,
