@@ -123,7 +123,7 @@ class Maker:
         if _failing(examined.examination(reference)) != {}:
             raise Dropped("the rewritten solution fails a check")
         wanted = draw.choices(list(NUMBERS_OF_DEFECTS), list(NUMBERS_OF_DEFECTS.values()))[0]
-        faults = _visible_faults(examined, reference, wanted, draw)
+        faults = _visible_faults(examined, wanted, draw)
         while True:
             try:
                 return self._hunt(exercise_id, runner.exercise, examined, faults, origin)
@@ -191,13 +191,13 @@ class _Examined:
         self.reference = reference
         self._runner = runner
         self._first_check = runner.check_ids()[:1]
-        self._known: dict[tuple[str, int], Examination] = {}
+        self._known: dict[str, Examination] = {}
 
-    def examination(self, text: str, seed: int = KEY_SEED) -> Examination:
+    def examination(self, text: str) -> Examination:
         """Examine a text, once."""
-        if (text, seed) not in self._known:
-            self._known[text, seed] = self._runner.examine(submission_from_text(text), seed)
-        return self._known[text, seed]
+        if text not in self._known:
+            self._known[text] = self._runner.examine(submission_from_text(text), KEY_SEED)
+        return self._known[text]
 
     def crashes_at_once(self, fault: Fault) -> bool:
         """Return whether the first check already crashes. This finds most crashing faults in a fraction of the time."""
@@ -229,12 +229,12 @@ def _failing(examination: Examination) -> dict[str, str] | None:
     return {each.check: each.signature() for each in examination.outcomes if each.status is not Status.PASSED}
 
 
-def _visible_faults(examined: _Examined, reference: str, wanted: int, draw: random.Random) -> list[Fault]:
+def _visible_faults(examined: _Examined, wanted: int, draw: random.Random) -> list[Fault]:
     """Return faults that each fail some check alone, by a value, in ways that differ; at most as many as wanted."""
     found: list[Fault] = []
     failures: list[dict[str, str]] = []
     tried = 0
-    for fault in faults_of(reference, draw):
+    for fault in faults_of(examined.reference, draw):
         if tried == MOST_FAULTS_TRIED or len(found) == wanted:
             break
         if any(fault.meets(other) for other in found):
