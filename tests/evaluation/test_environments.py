@@ -96,6 +96,13 @@ def test_a_question_has_story_interface_and_starter_and_names_no_defect(form):
             assert defect.title not in text
 
 
+def test_the_question_of_a_trap_names_the_limits_of_its_tests():
+    (hunt,) = hunts_of([ONE], ROOT)
+    text = question(hunt, Form.TRAP, ROOT)
+    assert f"Write it where you would write `{hunt.entry}`." in text
+    assert "At most 12 tests run: 2 s each, 8 s in all." in text
+
+
 @KINDS
 def test_an_answer_gets_what_it_deserves(kind):
     (hunt,) = hunts_of([ONE], ROOT)

@@ -6,7 +6,7 @@ import pytest
 
 from grader.evaluation.environments.questions import Assessment, Form, assess, hunts_of, question
 from grader.evaluation.guided import inquiry
-from grader.evaluation.guided.tasks import claims_in
+from grader.evaluation.guided.tasks import LOCATE_TASK, claims_in
 from grader.spec.loading import load_exercise
 from grader.spec.paths import Course
 from tests.support.paths import ROOT
@@ -90,6 +90,10 @@ def test_an_answer_without_claims_earns_nothing():
 def test_the_first_four_claims_of_the_last_block_are_read_without_bullets():
     answer = in_a_block("old finite") + "\n\n" + in_a_block("- a finite", "2. b finite", "", "* c finite", "d x", "e x")
     assert claims_in(answer) == ["a finite", "b finite", "c finite", "d x"]
+
+
+def test_the_task_says_how_many_claims_are_read_and_how_many_earn_everything():
+    assert "\n2 such claims earn everything. Return at most 4 claims in one fenced block" in LOCATE_TASK
 
 
 def test_only_starters_with_defects_have_something_to_locate():

@@ -17,7 +17,9 @@ from grader.evaluation.catalogue import Hunt, exercises, open_course
 from grader.evaluation.guided.tasks import assess_claims, assess_predictions, locate_task, predict_task
 from grader.evaluation.rewards import Scheme, reward, trap_reward
 from grader.report.json import to_dict
+from grader.sandbox.traps.messages import MOST_TESTS
 from grader.spec.loading import load_exercise
+from grader.trap.relay import TEST_SECONDS, TRAP_SECONDS
 from grader.trap.result import Caught, Standing, TrapResult
 from grader.verdict.attribution import DefectStatus
 from grader.verdict.verdict import Result, Verdict
@@ -35,7 +37,8 @@ and defective ones fail.
   of random numbers of that shape.
 - A test counts if it calls the subject and every right implementation passes it, whatever the random numbers are. A
   defect is caught if such a test fails on that defect alone.
-- A test may use torch, numpy and pytest. It reads no files. At most 12 tests, 2 s each, 8 s in all."""
+- A test may use torch, numpy and pytest. It reads no files.
+- At most {tests} tests run: {test_seconds:g} s each, {trap_seconds:g} s in all."""
 
 
 class Form(StrEnum):
@@ -88,7 +91,9 @@ def task_of(hunt: Hunt, form: Form, course: str | Path | None = None) -> str:
         case Form.FIX:
             return FIX_TASK
         case Form.TRAP:
-            return TRAP_TASK.format(entry=hunt.entry)
+            return TRAP_TASK.format(
+                entry=hunt.entry, tests=MOST_TESTS, test_seconds=TEST_SECONDS, trap_seconds=TRAP_SECONDS
+            )
         case Form.PREDICT:
             return predict_task(open_course(course), hunt.id)
         case Form.LOCATE:

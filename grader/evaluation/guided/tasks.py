@@ -16,10 +16,11 @@ PREDICT_TASK = """\
 Do not repair the file. Answer these questions about it. Return one line for each question: its number, a colon, and the
 number of the option that is right, as in `1: 3`."""
 
-LOCATE_TASK = """\
+LOCATE_TASK = f"""\
 The file is defective. Do not repair it: locate the defect by claims about values. The kit calls the file and makes the
-same call of a right implementation. A claim counts if it is true of the file and false of the right implementation; two
-such claims earn everything. Return at most four claims in one fenced block, one on each line."""
+same call of a right implementation. A claim counts if it is true of the file and false of the right implementation;
+{ENOUGH_CLAIMS} such claims earn everything. Return at most {MOST_CLAIMS} claims in one fenced block, one
+on each line."""
 
 CHOICE = re.compile(r"^[\s>*-]*\**(\d{1,2})\**\s*[:.)=-]+\s*\**\(?(\d{1,2})\b", re.MULTILINE)
 """A line of an answer: the number of a question and the number of an option."""
