@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from grader import UsageError, exercises, extract_tests, trap_reward
+from grader import SpecError, UsageError, exercises, extract_tests, trap_reward
 from grader import api as interface
 from grader.evaluation.cheats import cheats, trap_cheats
 from grader.evaluation.environments.questions import Form, assess, hunts_of, question
@@ -135,6 +135,15 @@ def test_a_model_trap_earns_everything_and_tests_that_cannot_be_read_nothing():
 def test_an_unknown_hunt_is_an_error_with_a_remedy():
     with pytest.raises(UsageError, match="there is no exercise_99 here; use one of exercise_01"):
         hunts_of(["exercise_99"], ROOT)
+
+
+def test_one_hunt_is_loaded_without_the_other_hunts(tmp_path):
+    course = Course(root=small_course(tmp_path, ONE, "exercise_03"))
+    course.description("exercise_03").write_text("title: [\n", encoding="utf-8")
+    (hunt,) = hunts_of([ONE], course.root)
+    assert hunt.id == ONE
+    with pytest.raises(SpecError):
+        hunts_of(course=course.root)
 
 
 ONE_TEST = "import torch\n\n\ndef test_one(subject):\n    assert subject(3)"

@@ -13,7 +13,7 @@ from grader.api import agrade, grade_trap
 from grader.checks.outcome import Status
 from grader.errors import KitError, UsageError
 from grader.evaluation.answers import extract_code, extract_tests
-from grader.evaluation.catalogue import Hunt, exercises, open_course
+from grader.evaluation.catalogue import Hunt, hunt_of, open_course
 from grader.evaluation.guided.tasks import assess_claims, assess_predictions, locate_task, predict_task
 from grader.evaluation.rewards import Scheme, reward, trap_reward
 from grader.report.json import to_dict
@@ -68,15 +68,15 @@ def hunts_of(exercise_ids: Iterable[str] = (), course: str | Path | None = None,
 
     There is nothing to locate in a starter without defects.
     """
-    hunts = {hunt.id: hunt for hunt in exercises(course=course)}
-    chosen = list(exercise_ids) or list(hunts)
+    found = open_course(course)
+    known = found.exercise_ids()
+    chosen = list(exercise_ids) or known
     for each in chosen:
-        if each not in hunts:
-            raise UsageError(f"there is no {each} here; use one of {', '.join(hunts)}")
+        if each not in known:
+            raise UsageError(f"there is no {each} here; use one of {', '.join(known)}")
     if form is Form.LOCATE:
-        found = open_course(course)
         chosen = [each for each in chosen if load_exercise(found.description(each)).defects]
-    return [hunts[each] for each in chosen]
+    return [hunt_of(found, each) for each in chosen]
 
 
 def question(hunt: Hunt, form: Form, course: str | Path | None = None) -> str:
