@@ -37,6 +37,7 @@ from grader.sandbox.probes import calling_variants
 from grader.spec.fragments import make_near_miss, put_back
 from grader.spec.loading import load_exercise
 from grader.spec.paths import Course
+from grader.spec.wrong_fixes import load_wrong_fixes
 from grader.student.explanations import SOLUTION
 from grader.student.first_hunt import FIRST_HUNT
 from grader.student.locks import as_numbers
@@ -49,7 +50,6 @@ from grader.verdict.signatures import KEY_SEED
 from grader.verdict.verdict import Verdict
 from tests.support.paths import ROOT
 from tests.support.sampling import subsets_to_judge
-from tests.support.wrong_fixes import load_wrong_fixes
 
 QUICK = ("exercise_02", "exercise_03", "exercise_09")
 """A crash that hides others, a mask, and an exercise whose defect needs the reference to show."""

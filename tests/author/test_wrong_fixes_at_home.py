@@ -5,12 +5,12 @@ import pytest
 from grader.author.release import release
 from grader.checks.recording import Recording
 from grader.spec.paths import Course
+from grader.spec.wrong_fixes import WrongFix, load_wrong_fixes
 from grader.submission import submission_from_text
 from grader.verdict.attribution import DefectStatus
 from grader.verdict.judge import open_judge
 from grader.verdict.verdict import Result, Verdict
 from tests.support.paths import CORPUS
-from tests.support.wrong_fixes import WrongFix, load_wrong_fixes
 
 FOLDER = CORPUS / "wrong_fixes"
 EXERCISES = sorted(path.stem for path in FOLDER.glob("*.yaml"))

@@ -15,8 +15,8 @@ from msgspec import Struct
 from grader.spec.fragments import put_back
 from grader.spec.loading import load_exercise
 from grader.spec.paths import Course
+from grader.spec.wrong_fixes import load_wrong_fixes
 from tests.support.corpus import read_corpus
-from tests.support.wrong_fixes import load_wrong_fixes
 
 SHARES = {"right": 7, "part mended": 6, "wrong fix": 5, "hostile": 2}
 """Of twenty that are new, so many of each kind; the course's own modules are their stock."""

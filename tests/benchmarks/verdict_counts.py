@@ -9,13 +9,15 @@ exactly where their status is the one that the corpus names or, for every subset
 import sys
 from collections import Counter
 
+from grader.evaluation.audit.counting import expected_statuses
 from grader.spec.loading import load_exercise
 from grader.spec.paths import Course
+from grader.spec.wrong_fixes import load_wrong_fixes
 from grader.verdict.attribution import DefectStatus
 from grader.verdict.verdict import Result
 from tests.support.judging import AMPLE, Judge
 from tests.support.paths import ROOT
-from tests.support.wrong_fixes import expected_statuses, is_refused, load_wrong_fixes
+from tests.support.wrong_fixes import is_refused
 
 COLUMNS = ("right accepted", "right refused", "wrong refused", "wrong passed", "exact", "unknown", "told wrongly")
 

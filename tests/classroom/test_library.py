@@ -7,10 +7,11 @@ import pytest
 
 from grader.classroom.gradebook.class_records import ClassRecords
 from grader.spec.loading import load_exercise
+from grader.spec.wrong_fixes import Expectation, load_wrong_fixes
 from grader.verdict.attribution import DefectStatus
 from grader.verdict.verdict import Result, Verdict
 from tests.support.commands import run_program
-from tests.support.wrong_fixes import Expectation, differences, load_wrong_fixes
+from tests.support.wrong_fixes import differences
 
 KINDS = ("starter", "reference", "alternative", "wrong fix")
 SECONDS = 1500

@@ -1,27 +1,15 @@
 """The wrong fixes of the corpus, and the comparison of their verdicts with their entries."""
 
+from grader.evaluation.audit.counting import expected_statuses
 from grader.spec.paths import Course
-from grader.spec.wrong_fixes import Base, Edit, Entry, Expectation, WrongFix, load_wrong_fixes, path_of
+from grader.spec.wrong_fixes import Expectation, load_wrong_fixes
 from grader.verdict.attribution import DefectStatus
 from grader.verdict.verdict import Result, Verdict
-
-__all__ = ["Base", "Edit", "Entry", "Expectation", "WrongFix", "load_wrong_fixes", "path_of"]
 
 
 def wrong_fix(course: Course, exercise_id: str, name: str) -> str:
     """Return the text of one wrong fix."""
     return next(fix.text for fix in load_wrong_fixes(course, exercise_id) if fix.name == name)
-
-
-def expected_statuses(expect: Expectation) -> dict[str, set[DefectStatus]]:
-    """Map each defect that the expectation names to its allowed statuses."""
-    named = [
-        (expect.fixed, {DefectStatus.FIXED}),
-        (expect.present, {DefectStatus.PRESENT}),
-        (expect.unknown, {DefectStatus.UNKNOWN}),
-        (expect.unfixed, {DefectStatus.PRESENT, DefectStatus.UNKNOWN}),
-    ]
-    return {defect: statuses for defects, statuses in named for defect in defects}
 
 
 def is_refused(verdict: Verdict, expect: Expectation) -> bool:

@@ -7,11 +7,12 @@ from grader.report.tables import OverviewLine, render_overview
 from grader.report.terminal import render_terminal
 from grader.report.view import Progress
 from grader.spec.loading import load_exercise
+from grader.spec.wrong_fixes import load_wrong_fixes
 from grader.student.progress import load_progress
 from grader.verdict.verdict import Result
 from tests.support.paths import ROOT
 from tests.support.sampling import of_parts, sampled_in_parts
-from tests.support.wrong_fixes import differences, load_wrong_fixes
+from tests.support.wrong_fixes import differences
 
 DECOYS = sorted(
     path.parent.name for path in (ROOT / "solutions").glob("*/exercise.yaml") if "\ndefects: []" in path.read_text()

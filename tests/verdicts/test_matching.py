@@ -8,6 +8,7 @@ import torch
 from grader.checks.runner import Runner
 from grader.spec.loading import load_exercise
 from grader.spec.paths import Course
+from grader.spec.wrong_fixes import load_wrong_fixes
 from grader.submission import submission_from_text
 from grader.verdict.attribution import DefectStatus
 from grader.verdict.judge import Judge as KitsJudge
@@ -15,7 +16,6 @@ from grader.verdict.matching import is_same
 from tests.support.judging import Judge
 from tests.support.paths import ROOT
 from tests.support.sampling import others_slow, sampled
-from tests.support.wrong_fixes import load_wrong_fixes
 
 COURSE = Course(root=ROOT)
 SEEDS = (5, 6, 7)

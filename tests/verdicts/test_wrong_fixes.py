@@ -4,10 +4,11 @@ import pytest
 
 from grader.errors import SpecError
 from grader.spec.paths import Course
+from grader.spec.wrong_fixes import load_wrong_fixes, path_of
 from tests.support.judging import AMPLE, Judge
 from tests.support.paths import CORPUS
 from tests.support.sampling import of_parts, sampled_in_parts
-from tests.support.wrong_fixes import differences, load_wrong_fixes, path_of
+from tests.support.wrong_fixes import differences
 
 EXERCISES = sorted(path.stem for path in (CORPUS / "wrong_fixes").glob("*.yaml"))
 

@@ -16,7 +16,7 @@ from grader.verdict.verdict import Result, Verdict
 
 def grading_of(case: Case, kind: str, verdict: Verdict) -> Grading:
     """Compare a verdict with the truth about its case."""
-    expected = _expected(case.expect)
+    expected = expected_statuses(case.expect)
     statuses = {defect.id: defect.status for defect in verdict.defects}
     known = {name: statuses[name] for name in expected if verdict.was_checked() and name in statuses}
     exact = sum(1 for name, status in known.items() if status in expected[name])
@@ -42,7 +42,8 @@ def grading_of(case: Case, kind: str, verdict: Verdict) -> Grading:
     )
 
 
-def _expected(expect: Expectation) -> dict[str, set[DefectStatus]]:
+def expected_statuses(expect: Expectation) -> dict[str, set[DefectStatus]]:
+    """Map each defect that the expectation names to its allowed statuses."""
     named = [
         (expect.fixed, {DefectStatus.FIXED}),
         (expect.present, {DefectStatus.PRESENT}),
