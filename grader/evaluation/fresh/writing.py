@@ -12,6 +12,7 @@ from msgspec import structs, to_builtins
 
 from grader.author.scaffold import grading_cell, make_cells
 from grader.checks.outcome import Key
+from grader.evaluation.catalogue import HOW_TO_WORK
 from grader.evaluation.fresh.made import Made
 from grader.spec.document import Dumper
 from grader.spec.exercise import Exercise
@@ -22,7 +23,6 @@ from grader.verdict.signatures import encode_key
 
 THEME = "Fresh hunts"
 INTERFACE = "## The interface a fix must keep"
-HOW_TO_WORK = "\n## How to work on it"
 
 README = """\
 # {title}
@@ -36,8 +36,7 @@ What the checks observed:
 {symptoms}
 
 {interface}
-
-## How to work on it
+{how_to_work}
 
 Edit `{file}`, or the notebook `{notebook}`. Then grade it, in the folder of this course:
 
@@ -84,6 +83,7 @@ def write_hunt(base_course: Course, course: Course, made: Made, seed: int, numbe
             title=title,
             story=story,
             symptoms="\n".join(f"- {each}" for each in made.symptoms),
+            how_to_work=HOW_TO_WORK,
             interface=INTERFACE + base_readme.partition(INTERFACE)[2].partition(HOW_TO_WORK)[0].rstrip(),
             file=file,
             notebook=Path(file).with_suffix(".ipynb").name,
