@@ -99,7 +99,7 @@ def grade(
     for a source that is neither text nor a path, `SpecError` for a wrong description, `BrokenExerciseError` if the
     reference fails its own checks, `OpenHostError` if `strict` refuses, and other `KitError`s if the kit cannot judge.
     """
-    return _Request(_course(course), _seed(seed), strict=strict, timeout=_timeout(timeout)).judge_in_turn(
+    return _Request(open_course(course), _seed(seed), strict=strict, timeout=_timeout(timeout)).judge_in_turn(
         exercise, source
     )
 
@@ -120,7 +120,7 @@ async def agrade(
     """
     import asyncio  # most callers need none of it
 
-    request = _Request(_course(course), _seed(seed), strict=strict, timeout=_timeout(timeout))
+    request = _Request(open_course(course), _seed(seed), strict=strict, timeout=_timeout(timeout))
     judged = _shared_threads().submit(request.judge_in_turn, exercise, source)
     try:
         return await asyncio.wrap_future(judged)
@@ -193,7 +193,7 @@ def grade_many(
     if errors not in ("raise", "return"):
         raise UsageError(f'errors is {errors!r}; use "raise" or "return"')
     request = _Request(
-        _course(course),
+        open_course(course),
         _seed(seed),
         strict=strict,
         timeout=_timeout(timeout),
@@ -216,7 +216,7 @@ def grade_trap(
     for each defect; `score` and `max_score` are points. If the tests cannot be read, `problem` says why, and the score
     is 0.
     """
-    folder, number = _course(course), _seed(seed)
+    folder, number = open_course(course), _seed(seed)
     folder.require(exercise)
     name = TRAP if isinstance(source, str) else str(source)
     read = _read(source, TRAP)
@@ -425,7 +425,11 @@ def _read(source: Source, name: str) -> Submission | Unreadable:
     return read_text(source, name)
 
 
-def _course(folder: str | Path | None) -> Course:
+def open_course(folder: str | Path | None) -> Course:
+    """Return the course in a folder; without a folder, the course that contains the current folder.
+
+    Raise `UsageError` if there is none.
+    """
     if folder is None:
         return find_course(Path.cwd())
     if not isinstance(folder, str | os.PathLike):
@@ -435,16 +439,19 @@ def _course(folder: str | Path | None) -> Course:
     return Course(root=Path(folder).absolute())
 
 
-def _seed(seed: int | None) -> int:
-    if seed is None:
-        return secrets.randbelow(MAX_SEED)
+def plain_seed(seed: int) -> int:
+    """Return a seed of any type for whole numbers, such as numpy's, as an `int`. Raise `UsageError` for others."""
     try:
-        seed = operator.index(seed)  # also numpy's whole numbers
+        number = operator.index(seed)
     except TypeError:
-        raise UsageError(f"seed is {seed!r}; use a whole number from 0 to {MAX_SEED - 1}") from None
-    if not 0 <= seed < MAX_SEED:
-        raise UsageError(f"seed is {seed}; use one from 0 to {MAX_SEED - 1}")
-    return seed
+        number = -1
+    if isinstance(seed, bool) or not 0 <= number < MAX_SEED:
+        raise UsageError(f"seed is {seed!r}; use a whole number from 0 to {MAX_SEED - 1}")
+    return number
+
+
+def _seed(seed: int | None) -> int:
+    return secrets.randbelow(MAX_SEED) if seed is None else plain_seed(seed)
 
 
 def _timeout(timeout: float | None) -> float | None:

@@ -11,7 +11,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from grader.evaluation.catalogue import hunt_of, open_course
+from grader.api import open_course
+from grader.evaluation.catalogue import hunt_of
 
 FENCE = re.compile(r"[ \t>]*(`{3,}|~{3,})[ \t]*([\w+.#-]*)[^`]*$")
 THOUGHTS = ("</think>", "</thinking>", "</reasoning>", "</scratchpad>")

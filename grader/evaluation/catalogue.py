@@ -5,11 +5,11 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from grader.errors import UsageError
+from grader.api import open_course
 from grader.spec.exercise import Announcement, Exercise, Source
 from grader.spec.kinds import KindName
 from grader.spec.loading import load_exercise
-from grader.spec.paths import Course, find_course
+from grader.spec.paths import Course
 
 CANARIES = uuid.UUID("3b0c2f6e-51f2-5d0c-8a53-6e0d5a4a7f19")
 """The namespace of the canaries. It never changes, so that a canary names one hunt in every version of the course."""
@@ -92,15 +92,6 @@ def license_note(source: Source) -> str:
 def canary_of(exercise: Exercise) -> str:
     """Return the text that identifies copies of a hunt; hunts with the same id and title share it."""
     return f"grader hunt canary {uuid.uuid5(CANARIES, f'{exercise.id} {exercise.title}')}"
-
-
-def open_course(folder: str | Path | None) -> Course:
-    """Return the course in a folder; without a folder, the course that contains the current folder."""
-    if folder is None:
-        return find_course(Path.cwd())
-    if not (Path(folder) / "exercises").is_dir():
-        raise UsageError(f"there is no exercises/ in {folder}; name the folder that contains it")
-    return Course(root=Path(folder).absolute())
 
 
 def _counted_defects(exercise: Exercise) -> int | None:

@@ -155,7 +155,7 @@ def test_wrong_orders_are_errors_with_a_remedy(tmp_path):
         fresh_hunts(tmp_path, seed=1, course=ROOT)
     with pytest.raises(UsageError, match="there is no exercise_99 here"):
         fresh_hunts(tmp_path / "new", seed=1, course=ROOT, bases=["exercise_99"])
-    for seed in (-1, "1", 2**31, True):
+    for seed in (-1, "1", 2**31, True, None):
         with pytest.raises(UsageError, match=r"seed is .*; use a whole number from 0 to 2147483647"):
             fresh_hunts(tmp_path / "new", seed=seed, course=ROOT)
     assert not (tmp_path / "new").exists()

@@ -133,3 +133,5 @@ def test_hunts_contain_what_a_student_may_read_and_nothing_else():
         assert hunt.counted_defects == (counted if exercise.announces is Announcement.COUNT else None)
     with pytest.raises(UsageError, match="no exercises/ in"):
         exercises(course=ROOT / "grader")
+    with pytest.raises(UsageError, match="course is 3; name the folder that contains exercises/"):
+        exercises(course=3)

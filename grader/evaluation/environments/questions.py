@@ -9,11 +9,11 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from grader.api import agrade, grade_trap
+from grader.api import agrade, grade_trap, open_course
 from grader.checks.outcome import Status
 from grader.errors import KitError, UsageError
 from grader.evaluation.answers import extract_code, extract_tests
-from grader.evaluation.catalogue import Hunt, hunt_of, open_course
+from grader.evaluation.catalogue import Hunt, hunt_of
 from grader.evaluation.guided.tasks import assess_claims, assess_predictions, locate_task, predict_task
 from grader.evaluation.rewards import Scheme, reward, trap_reward
 from grader.report.json import to_dict

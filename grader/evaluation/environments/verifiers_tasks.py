@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import verifiers.v1 as vf
 from verifiers.v1.envs.single_agent import SingleAgentEnv, SingleAgentEnvConfig
 
-from grader.evaluation.catalogue import open_course
+from grader.api import open_course
 from grader.evaluation.environments.questions import Assessment, Form, assess, hunts_of, question
 from grader.evaluation.rewards import Scheme
 

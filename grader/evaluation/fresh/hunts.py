@@ -7,12 +7,12 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
+from grader.api import open_course, plain_seed
 from grader.errors import KitError, UsageError
-from grader.evaluation.catalogue import Hunt, hunt_of, open_course
+from grader.evaluation.catalogue import Hunt, hunt_of
 from grader.evaluation.fresh.orders import Order, Report, exercise_id_of
 from grader.processes.examiner_process import ExaminerProcess, Request, Service
 from grader.spec.paths import Course
-from grader.verdict.judge import MAX_SEED
 
 SERVICE = "grader.evaluation.fresh.service"
 MOST_SECONDS = 600.0
@@ -58,8 +58,7 @@ def make_hunts(
 ) -> Generator[Progress, None, None]:
     """Yield what `fresh_hunts` yields, with the counts of drafts."""
     base_course, root = open_course(course), Path(folder).absolute()
-    if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < MAX_SEED:
-        raise UsageError(f"seed is {seed!r}; use a whole number from 0 to {MAX_SEED - 1}")
+    seed = plain_seed(seed)
     chosen = list(dict.fromkeys(bases)) or base_course.exercise_ids()
     for exercise_id in chosen:
         base_course.require(exercise_id)
