@@ -6,7 +6,7 @@ from pathlib import Path
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from grader.author.autograder import kit_files, pins
+from grader.author.autograder import EXECUTABLE, kit_files, pins
 from grader.errors import UsageError
 from grader.evaluation.catalogue import Hunt
 from grader.evaluation.environments.questions import Form, hunts_of, task_of
@@ -18,7 +18,6 @@ from grader.trap.implementations import files_for_traps
 PAGES = ("task.toml", "instruction.md", "environment/Dockerfile", "tests/Dockerfile", "tests/test.sh")
 """The files that are made from templates."""
 
-EXECUTABLE = 0o755
 VERIFIER_SECONDS = 120
 """The verifier's time in addition to the exercise's own limit: importing torch takes long on a busy machine."""
 
