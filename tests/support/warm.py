@@ -18,7 +18,7 @@ from typing import Any
 from grader.processes import warm_socket
 from grader.processes.warm_client import warm_path
 from grader.processes.warm_server import warm_processes
-from grader.processes.warm_socket import RUN_REQUEST, Request, peer_of, send_message
+from grader.processes.warm_socket import RUN_REQUEST, Request, send_message
 from tests.support.commands import run_fork
 from tests.support.hostile import parent_of, relatives
 from tests.support.paths import ROOT
@@ -105,8 +105,10 @@ class WarmCourse:
         )
 
     def nursery(self) -> int:
+        """Return the id of the nursery, a sibling of the warm process whose parent has ended as well."""
         warm = self.warmed()
-        return next(each for each in relatives(warm) if parent_of(each) == 1 or each != warm)
+        family = {warm, *relatives(warm)}
+        return next(each for each in family - {warm} if parent_of(each) not in family)
 
     def start_afresh(self) -> None:
         """End the warm process and remove what lies in its folder, whatever that is.
@@ -176,7 +178,3 @@ def impostor(path: Path, answers: bytes | None, then: bytes = b"") -> Iterator[N
             with contextlib.suppress(ProcessLookupError):
                 os.kill(process, signal.SIGKILL)
             os.waitpid(process, 0)
-
-
-def listener_of(connection: socket.socket) -> int:
-    return peer_of(connection)[0]
