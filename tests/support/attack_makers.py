@@ -15,10 +15,10 @@ DEVICE = Path("/dev/zero")
 CELL: dict[str, Any] = {"cell_type": "code", "execution_count": None, "metadata": {}, "outputs": []}
 
 
-def encoded(encoding: str, cookie: str = "", text: str = "") -> Callable[[Path], None]:
+def encoded(encoding: str, cookie: str = "") -> Callable[[Path], None]:
     """Write the reference in an encoding, with a word that some encodings lack."""
     first = f"# -*- coding: {cookie} -*-\n" if cookie else ""
-    source = first + (text or "# Größe\n") + reference()
+    source = first + "# Größe\n" + reference()
     return lambda path: write(path, source.encode(encoding))
 
 
@@ -26,9 +26,9 @@ def write(path: Path, content: bytes) -> None:
     path.write_bytes(content)
 
 
-def source(make: Callable[[str], str], text: Callable[[], str] = reference) -> Callable[[Path], None]:
-    """Write the text (by default the reference) after `make` changed it."""
-    return lambda path: write(path, make(text()).encode("utf-8"))
+def source(make: Callable[[str], str]) -> Callable[[Path], None]:
+    """Write the reference after `make` changed it."""
+    return lambda path: write(path, make(reference()).encode("utf-8"))
 
 
 def link_out(path: Path) -> None:
@@ -70,12 +70,8 @@ def notebook(*cells: Any, **fields: Any) -> Callable[[Path], None]:
     return lambda path: write(path, json.dumps(content).encode())
 
 
-def right() -> str:
-    return reference()
-
-
 def with_outputs(*outputs: Any) -> dict[str, Any]:
-    return {**CELL, "source": right(), "outputs": list(outputs)}
+    return {**CELL, "source": reference(), "outputs": list(outputs)}
 
 
 def with_many_outputs(make: Callable[[], list[Any]]) -> Callable[[Path], None]:
@@ -175,7 +171,7 @@ NOTEBOOKS: dict[str, Callable[[Path], None]] = {
                 "nbformat": 3,
                 "nbformat_minor": 0,
                 "metadata": {"name": ""},
-                "worksheets": [{"cells": [{"cell_type": "code", "input": right(), "language": "python"}]}],
+                "worksheets": [{"cells": [{"cell_type": "code", "input": reference(), "language": "python"}]}],
             }
         ).encode(),
     ),
@@ -187,7 +183,7 @@ NOTEBOOKS: dict[str, Callable[[Path], None]] = {
     ),
     "no_cells.ipynb": notebook(),
     "without_a_list_of_cells.ipynb": lambda path: write(path, b'{"nbformat": 4, "nbformat_minor": 4, "metadata": {}}'),
-    "words_alone.ipynb": notebook({"cell_type": "markdown", "metadata": {}, "source": right()}),
+    "words_alone.ipynb": notebook({"cell_type": "markdown", "metadata": {}, "source": reference()}),
     "ten_megabytes_of_outputs.ipynb": with_many_outputs(lambda: [printed("loss: 0.1\n" * MEGABYTE)]),
     "twenty_megabytes_of_outputs.ipynb": with_many_outputs(lambda: [printed("loss: 0.1\n" * 2 * MEGABYTE)]),
     "two_million_small_outputs.ipynb": with_many_outputs(lambda: [[]] * 2_000_000),
@@ -206,10 +202,10 @@ NOTEBOOKS: dict[str, Callable[[Path], None]] = {
     "an_empty_object.ipynb": lambda path: write(path, b"{}"),
     "a_list.ipynb": lambda path: write(path, b"[4]"),
     "a_number_of_a_million_digits.ipynb": lambda path: write(path, b'{"nbformat": ' + b"4" * MEGABYTE + b"}"),
-    "source_as_lists.ipynb": notebook({**CELL, "source": right().splitlines(keepends=True)}),
+    "source_as_lists.ipynb": notebook({**CELL, "source": reference().splitlines(keepends=True)}),
     "source_as_numbers.ipynb": notebook({**CELL, "source": [1, 2, 3]}),
     "two_cells_with_one_id.ipynb": notebook(
-        *({**CELL, "id": "same", "source": half} for half in halves(right())), nbformat_minor=5
+        *({**CELL, "id": "same", "source": half} for half in halves(reference())), nbformat_minor=5
     ),
     "attachments.ipynb": notebook(
         {
@@ -218,33 +214,33 @@ NOTEBOOKS: dict[str, Callable[[Path], None]] = {
             "source": "![](attachment:plot.png)",
             "attachments": {"plot.png": {"image/png": "iVBORw0KGgo=" * 1000}},
         },
-        right(),
+        reference(),
     ),
     "cells_that_raise.ipynb": notebook(
-        "raise RuntimeError('before')", right(), "1 / 0", "CausalSelfAttention(no_such_argument=1)"
+        "raise RuntimeError('before')", reference(), "1 / 0", "CausalSelfAttention(no_such_argument=1)"
     ),
-    "a_cell_that_ends_the_program.ipynb": notebook(right(), "import os\nos._exit(0)"),
-    "a_cell_that_cannot_be_compiled.ipynb": notebook(right(), "def (:\n"),
+    "a_cell_that_ends_the_program.ipynb": notebook(reference(), "import os\nos._exit(0)"),
+    "a_cell_that_cannot_be_compiled.ipynb": notebook(reference(), "def (:\n"),
     "magics.ipynb": notebook(
         "%load_ext autoreload\n%autoreload 2\n!pip install einops\n%cd /tmp\nfiles = !ls\nprint?\n??torch",
         "%%bash\nrm -rf no_such_folder",
-        "%%time\n" + right(),
+        "%%time\n" + reference(),
         "%timeit 1 + 1",
     ),
-    "a_cell_that_writes_a_file.ipynb": notebook("%%writefile attention.py\n" + right()),
-    "magics_inside_strings.ipynb": notebook('text = """\n%%bash\n!ls\n"""\n' + right()),
-    "an_await_at_the_top.ipynb": notebook("import asyncio\nawait asyncio.sleep(0)", right()),
-    "ten_thousand_cells.ipynb": notebook(*["x = 1"] * 10_000, right()),
-    "the_wrong_class_last.ipynb": notebook(right(), starter()),
+    "a_cell_that_writes_a_file.ipynb": notebook("%%writefile attention.py\n" + reference()),
+    "magics_inside_strings.ipynb": notebook('text = """\n%%bash\n!ls\n"""\n' + reference()),
+    "an_await_at_the_top.ipynb": notebook("import asyncio\nawait asyncio.sleep(0)", reference()),
+    "ten_thousand_cells.ipynb": notebook(*["x = 1"] * 10_000, reference()),
+    "the_wrong_class_last.ipynb": notebook(reference(), starter()),
     "shown_and_not_run.ipynb": notebook(
-        {**CELL, "metadata": {"tags": ["demonstration"]}, "source": "raise SystemExit"}, right()
+        {**CELL, "metadata": {"tags": ["demonstration"]}, "source": "raise SystemExit"}, reference()
     ),
-    "all_shown_and_none_run.ipynb": notebook({**CELL, "metadata": {"tags": ["demonstration"]}, "source": right()}),
-    "tags_of_another_kind.ipynb": notebook({**CELL, "metadata": {"tags": {"demonstration": 1}}, "source": right()}),
+    "all_shown_and_none_run.ipynb": notebook({**CELL, "metadata": {"tags": ["demonstration"]}, "source": reference()}),
+    "tags_of_another_kind.ipynb": notebook({**CELL, "metadata": {"tags": {"demonstration": 1}}, "source": reference()}),
     "another_language.ipynb": notebook(
-        right(), metadata={"kernelspec": {"name": "ir", "display_name": "R", "language": "R"}}
+        reference(), metadata={"kernelspec": {"name": "ir", "display_name": "R", "language": "R"}}
     ),
-    "a_notebook_that_is_python.ipynb": lambda path: write(path, right().encode()),
+    "a_notebook_that_is_python.ipynb": lambda path: write(path, reference().encode()),
     "a_pipe.ipynb": os.mkfifo,
 }
 
