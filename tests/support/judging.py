@@ -33,7 +33,7 @@ class Judge:
     def many(
         self, exercise_id: str, submissions: list[str | Submission], seed: int = SEED, limits: Limits | None = None
     ) -> list[Verdict]:
-        """Yield a verdict for each submission; collect the checks once. `limits` replace the exercise's own."""
+        """Return a verdict for each submission; collect the checks once. `limits` replace the exercise's own."""
         from grader.verdict.judge import Judge as KitsJudge
 
         exercise = load_exercise(self.course.description(exercise_id))
