@@ -69,9 +69,9 @@ class TrapJudge:
     ) -> TrapResult:
         """Return the result of a trap on the implementations with these roles.
 
-        Its tests may run for so many seconds. In a sealed edition, `home` has the student's fix. For a proof, the tests
-        run on every wrong fix of a decoy, and at every seed.
-        Raises `UsageError` if it is missing there, and `BrokenExerciseError` if a full edition has none.
+        Its tests may run for so many seconds. For a proof, the tests run on every wrong fix of a decoy, and on each of
+        them at every seed. In a sealed edition, `home` has the student's fix. Raise `UsageError` if `home` is None
+        there, and `BrokenExerciseError` if no implementation is right.
         """
         started = time.monotonic()
         exercise = load_exercise(self._course.description(exercise_id))
