@@ -45,6 +45,9 @@ POINTS = 3.0
 NOTHING_ELSE_BROKE = 1.0
 MOST_SYMPTOMS = 4
 
+ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
+"""Where an object lies in memory, as Python prints it."""
+
 
 class Dropped(Exception):  # noqa: N818 - not an error: the next attempt follows
     """A draft was dropped; the message is the reason."""
@@ -333,5 +336,5 @@ def _symptoms(examination: Examination) -> Iterator[str]:
 
 
 def _without_place(finding: Finding) -> str:
-    """Return a finding in words, without the line of the code."""
-    return full_text(structs.replace(finding, location=None))
+    """Return a finding in words, without the line of the code and without addresses, which differ in every run."""
+    return ADDRESS.sub("", full_text(structs.replace(finding, location=None)))

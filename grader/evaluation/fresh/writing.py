@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import textwrap
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,9 @@ from grader.verdict.signatures import encode_key
 
 THEME = "Fresh hunts"
 INTERFACE = "## The interface a fix must keep"
+
+LINE = 120
+"""The most characters in a line of a README."""
 
 README = """\
 # {title}
@@ -81,8 +85,8 @@ def write_hunt(base_course: Course, course: Course, made: Made, seed: int, numbe
         home / "README.md",
         README.format(
             title=title,
-            story=story,
-            symptoms="\n".join(f"- {each}" for each in made.symptoms),
+            story=_wrapped(story),
+            symptoms="\n".join(_wrapped(each, "- ") for each in made.symptoms),
             how_to_work=HOW_TO_WORK,
             interface=INTERFACE + base_readme.partition(INTERFACE)[2].partition(HOW_TO_WORK)[0].rstrip(),
             file=file,
@@ -101,6 +105,12 @@ def write_hunt(base_course: Course, course: Course, made: Made, seed: int, numbe
         shutil.copytree(hidden, course.hidden_tests(exercise.id), ignore=shutil.ignore_patterns("__pycache__"))
     key = Key(digest=key_digest(course, exercise.id), signatures=made.signatures, methods=made.methods)
     course.key(exercise.id).write_bytes(encode_key(key))
+
+
+def _wrapped(text: str, bullet: str = "") -> str:
+    """Return a text in lines of a README, which begin after the bullet if there is one."""
+    indent = " " * len(bullet)
+    return textwrap.fill(text, LINE, initial_indent=bullet, subsequent_indent=indent, break_long_words=False)
 
 
 def remove_hunt(course: Course, exercise_id: str) -> None:
