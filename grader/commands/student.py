@@ -100,11 +100,11 @@ def grade(
     from grader.verdict.judge import judging_file
     from grader.verdict.verdict import Result
 
-    course = current_course()
+    course, spawns = current_course(), spawn or not CAN_FORK
     if every:
         if exercise_id or path or as_json:
             raise UsageError("--all grades every exercise's own file; leave out EXERCISE, --file and --json")
-        ctx.exit(_grade_all(course, seed, strict=strict, spawn=spawn or not CAN_FORK))
+        ctx.exit(_grade_all(course, seed, strict=strict, spawn=spawns))
     if exercise_id is None:
         raise UsageError(f"name an exercise, or grade all with --all; {course.listed()}")
     if path is not None:
@@ -112,10 +112,9 @@ def grade(
     choice = choice_of(path) if path else choose_file(course, exercise_id)
     if choice.remark:
         click.echo(choice.remark, err=as_json)
-    is_spawned = spawn or not CAN_FORK
     with (
         judging_note(choice.path.name) as clear,
-        judging_file(course, exercise_id, choice, seed=seed, spawn=is_spawned, strict=strict) as judged,
+        judging_file(course, exercise_id, choice, seed=seed, spawn=spawns, strict=strict) as judged,
     ):
         clear()
         exercise = load_exercise(course.description(exercise_id))

@@ -88,25 +88,22 @@ class Talk(Protocol):
         """Show the page of a verdict."""
 
 
-def guide_hunt(course: Course, exercise_id: str, talk: Talk, cards: Collection[Card], *, spawn: bool = False) -> None:
-    """Show the given cards; without any, those that are due. Raise `UsageError` if no check can run on the file.
-
-    A process that has threads must `spawn` its workers.
-    """
+def guide_hunt(course: Course, exercise_id: str, talk: Talk, cards: Collection[Card]) -> None:
+    """Show the given cards; without any, those that are due. Raise `UsageError` if no check can run on the file."""
     exercise = load_exercise(course.description(exercise_id))
     choice = talk.read_file()
     name, seed = course.shown(choice.path), secrets.randbelow(MAX_SEED)
     refused = refuse(exercise, choice.read, name, seed)
     if refused is not None or not isinstance(choice.read, Submission):
         raise UsageError(f"{name} cannot run yet; python -m grader {exercise_id} says why")
-    with open_judge(course, spawn=spawn, first=exercise_id) as judge:
+    with open_judge(course, first=exercise_id) as judge:
         with judging_note(choice.path.name):
             verdict = judge(exercise_id, choice.read, name, seed)
         if not verdict.was_checked():
             raise UsageError(f"{name} cannot run yet; python -m grader {exercise_id} says why")
         verdict = withhold(course, exercise, verdict)
         remember_verdict(course, verdict, is_attempt=False)
-        _Hunt(course, exercise, judge, talk, choice.read, verdict, spawn=spawn).run(cards)
+        _Hunt(course, exercise, judge, talk, choice.read, verdict).run(cards)
 
 
 def due_cards(course: Course, exercise: Exercise, *, is_fixed: bool) -> list[Card]:
@@ -134,11 +131,9 @@ class _Hunt:
         talk: Talk,
         submission: Submission,
         verdict: Verdict,
-        *,
-        spawn: bool,
     ) -> None:
         self._course, self._exercise, self._judge, self._talk = course, exercise, judge, talk
-        self._submission, self._verdict, self._spawn = submission, verdict, spawn
+        self._submission, self._verdict = submission, verdict
         self._record = load_progress(course, exercise.id).guide
 
     def run(self, cards: Collection[Card]) -> None:
@@ -319,7 +314,7 @@ class _Hunt:
         self._store(contradicted=sorted(contradicted))
 
     def _explained(self) -> Exercise:
-        return load_explained(self._course, self._exercise.id, self._submission, self._verdict, spawn=self._spawn)
+        return load_explained(self._course, self._exercise.id, self._submission, self._verdict)
 
     def _question(self, question: Question) -> bool | None:
         """Ask a question; return whether the answer is right, None if it was skipped."""

@@ -107,6 +107,30 @@ def test_answers_are_read_from_a_pipe_and_its_end_skips_the_rest(own_course):
     assert "claim> attn_weights sums_to_one\n  true: its rows sum to 1, 1, 1\n" in done.stdout
 
 
+WITHOUT_FORKING = """
+from grader.processes import worker_source
+worker_source.CAN_FORK = False  # before the modules whose defaults depend on it
+worker_source.Forker = None
+from grader.__main__ import run
+run()
+"""
+
+
+@pytest.mark.slow
+def test_workers_are_spawned_where_the_kit_cannot_fork(own_course):
+    arguments = ["guide", EXERCISE, "--card", "1", "--answer", ""]
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT_FORKING, *arguments],
+        cwd=own_course.root,
+        capture_output=True,
+        text=True,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "Predict" in done.stdout
+
+
 def press(*keys):
     return lambda terminal: os.write(terminal, "".join(keys).encode())
 
