@@ -19,11 +19,9 @@ from grader.report.check_names import CheckNames, check_name, check_names, liste
 from grader.report.console import printable, printable_ends, printable_line, printable_lines
 from grader.report.findings import explanation_words, full_text, sentence, size_words
 from grader.report.phrases import (
-    GRADE,
     Shell,
     cause_label,
     cause_word,
-    command,
     defect_label,
     defect_note,
     defect_points,
@@ -31,6 +29,7 @@ from grader.report.phrases import (
     lessons,
     line_and_caret,
     near_miss_hint,
+    next_steps,
     open_layers,
     picture_title,
     points,
@@ -155,8 +154,8 @@ def _view(verdict: Verdict, exercise: Exercise, *, has_seed: bool = True, in_not
         "exercise": verdict.exercise,
         "title": exercise.title,
         "result": result,
-        "tone": "good" if verdict.outcome is Result.FIXED else "bad",
-        "next": _magics(verdict, exercise) if in_notebook else _next_steps(verdict, exercise),
+        "tone": "good" if verdict.outcome is Result.FIXED or verdict.is_right_so_far() else "bad",
+        "next": next_steps(verdict, exercise, Shell.NOTEBOOK if in_notebook else Shell.TERMINAL),
         "score": score,
         "run": " · ".join([*([f"seed {verdict.seed}"] if has_seed else []), f"{verdict.seconds:.2f} s"]),
         "file": printable(verdict.file),
@@ -196,31 +195,6 @@ def _rows(verdict: Verdict, exercise: Exercise) -> list[dict[str, str]]:
     tone = {"✓": "good", "✗": "bad"}.get(last.mark, "open")
     others = {"what": "everything else", "mark": last.mark, "tone": tone, "state": last.state}
     return [*rows, {**others, "earned": last.earned, "note": last.note}]
-
-
-def _magics(verdict: Verdict, exercise: Exercise) -> list[dict[str, str]]:
-    """Return what a student can do now in a notebook, each step with its magic."""
-
-    def step(text: str, name: str) -> dict[str, str]:
-        return {"text": text, "command": command(name, exercise.id, shell=Shell.NOTEBOOK)}
-
-    if verdict.outcome is Result.FIXED:
-        return []
-    if not verdict.was_checked():
-        return [step("Fix the cell and run it, then grade again", GRADE)]
-    hint = [step("Ask for a hint", "hint")] if exercise.has_hints() else []
-    return [*hint, step("Repeat the first check that fails", "try"), step("Show what you changed", "diff")]
-
-
-def _next_steps(verdict: Verdict, exercise: Exercise) -> list[dict[str, str]]:
-    """Return what a student can do now, each step with its command."""
-    name = exercise.id
-    if verdict.outcome is Result.FIXED:
-        return [{"text": "Choose the next hunt", "command": "python -m grader"}]
-    steps = [{"text": "Run your file at the sizes that fail", "command": f"python -m grader try {name}"}]
-    if exercise.has_hints():
-        steps.insert(0, {"text": "Ask for a hint", "command": f"python -m grader hint {name}"})
-    return [*steps, {"text": "Read the story again", "command": f"exercises/{name}/README.md"}]
 
 
 def _cause(cause: Cause, exercise: Exercise, *, has_picture: bool, has_printed: bool) -> dict[str, Any]:

@@ -297,31 +297,115 @@ def misspelt_name(verdict: Verdict, exercise: Exercise) -> str:
     return next(iter(difflib.get_close_matches(exercise.interface.entry(), finding.names_found, 1, SIMILARITY)), "")
 
 
+CLAIM_QUESTION = "do you think that nothing is wrong? Say so, with the line that looked wrong"
+SEARCH = "the checks do not decide this one for you. Look for a fault by experiments of your own"
+HAND_IN = "hand it in; the checks that run then decide the rest"
+
+
 def claim_invitation(exercise_id: str) -> str:
     """Return how to claim that nothing is wrong, in a terminal."""
-    claim = command("claim", exercise_id, "sound --line N")
-    return f"do you think that nothing is wrong? Say so, with the line that looked wrong: {claim}"
+    return f"{CLAIM_QUESTION}: {_claim(exercise_id)}"
 
 
 def undecided(exercise_id: str) -> str:
     """Return the advice for a file in which checks find no fault, while the claim that it is right is missing."""
-    search = "the checks do not decide this one for you. Look for a fault by experiments of your own"
-    return f"{search}; or {claim_invitation(exercise_id)}"
+    return f"{SEARCH}; or {claim_invitation(exercise_id)}"
+
+
+def _claim(exercise_id: str) -> str:
+    return command("claim", exercise_id, "sound --line N")
+
+
+class Situation(StrEnum):
+    """What decides the next step."""
+
+    CANNOT_RUN = "cannot_run"
+    RIGHT_SO_FAR = "right_so_far"
+    AWAITS_CLAIM = "awaits_claim"
+    NEEDS_HINT = "needs_hint"
+    NOT_FIXED = "not_fixed"
+    """Something is wrong about which there are no hints."""
+    FIXED = "fixed"
+
+
+def _situation(verdict: Verdict, exercise: Exercise) -> Situation:
+    if not verdict.was_checked():
+        return Situation.CANNOT_RUN
+    if verdict.is_right_so_far():
+        return Situation.RIGHT_SO_FAR
+    if awaits_claim(verdict):
+        return Situation.AWAITS_CLAIM
+    if verdict.outcome is Result.FIXED:
+        return Situation.FIXED
+    return Situation.NEEDS_HINT if _unfixed(verdict) and exercise.has_hints() else Situation.NOT_FIXED
+
+
+def _unfixed(verdict: Verdict) -> list[DefectVerdict]:
+    return [defect for defect in verdict.defects if defect.status is not DefectStatus.FIXED]
+
+
+class NextStep(Struct, frozen=True, kw_only=True):
+    """What a student can do now. `command` is what to type or read for it; it is empty if there is no such thing."""
+
+    text: str
+    command: str = ""
+
+
+def next_steps(verdict: Verdict, exercise: Exercise, shell: Shell = Shell.TERMINAL) -> list[NextStep]:
+    """Return what a student can do now, the most useful step first. After a fix, a notebook has no step."""
+    situation = _situation(verdict, exercise)
+    if situation is Situation.CANNOT_RUN:
+        return [_step_to_run(verdict, exercise, shell)]
+    if situation is Situation.RIGHT_SO_FAR:
+        return [NextStep(text=_capitalized(HAND_IN))]
+    if situation is Situation.AWAITS_CLAIM:
+        return [
+            NextStep(text=_capitalized(SEARCH)),
+            NextStep(text=_capitalized(CLAIM_QUESTION), command=_claim(exercise.id)),
+        ]
+    in_notebook = shell is Shell.NOTEBOOK
+    if situation is Situation.FIXED:
+        return [] if in_notebook else [NextStep(text="Choose the next hunt", command="python -m grader")]
+    hint, trial, difference = (command(name, exercise.id, shell=shell) for name in ("hint", "try", "diff"))
+    steps = [NextStep(text="Ask for a hint", command=hint)] if situation is Situation.NEEDS_HINT else []
+    if in_notebook:
+        repeat = NextStep(text="Repeat the first check that fails", command=trial)
+        return [*steps, repeat, NextStep(text="Show what you changed", command=difference)]
+    run = NextStep(text="Run your file at the sizes that fail", command=trial)
+    return [*steps, run, NextStep(text="Read the story again", command=f"exercises/{exercise.id}/README.md")]
+
+
+def _step_to_run(verdict: Verdict, exercise: Exercise, shell: Shell) -> NextStep:
+    """Return the step after which a file that cannot be graded can be graded."""
+    repair = _repair(verdict, exercise, shell)
+    if repair:
+        again = command(GRADE, exercise.id, shell=shell)
+        return NextStep(text=f"{_capitalized(repair)}, then grade again", command=again)
+    return NextStep(text="Restore the starter and keep a copy of your file", command=command("reset", exercise.id))
+
+
+def _capitalized(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}"
 
 
 def _remedy(verdict: Verdict, exercise: Exercise, shell: Shell) -> str:
     """Return the remedy for a file that cannot be graded."""
-    at = verdict.unloadable.location if verdict.unloadable else None
-    again = command(GRADE, verdict.exercise, shell=shell)
-    if at:
-        return f"fix {printable(str(at))}, then {again}"
-    misspelt = misspelt_name(verdict, exercise)
-    if misspelt:
-        return f"rename {misspelt} to {exercise.interface.entry()}, then {again}"
-    if shell is Shell.NOTEBOOK:
-        return f"fix the cell and run it, then {again}"
+    repair = _repair(verdict, exercise, shell)
+    if repair:
+        return f"{repair}, then {command(GRADE, verdict.exercise, shell=shell)}"
     reset = command("reset", verdict.exercise)
     return f"{reset} puts the starter back, and keeps a copy of what you have."
+
+
+def _repair(verdict: Verdict, exercise: Exercise, shell: Shell) -> str:
+    """Return what to change so that the file can be graded; empty if only the starter helps."""
+    at = verdict.unloadable.location if verdict.unloadable else None
+    if at:
+        return f"fix {printable(str(at))}"
+    misspelt = misspelt_name(verdict, exercise)
+    if misspelt:
+        return f"rename {misspelt} to {exercise.interface.entry()}"
+    return "fix the cell and run it" if shell is Shell.NOTEBOOK else ""
 
 
 def _extras(remaining: list[DefectVerdict], hint: str) -> list[Line]:
@@ -335,20 +419,20 @@ def _extras(remaining: list[DefectVerdict], hint: str) -> list[Line]:
 
 def _next(verdict: Verdict, exercise: Exercise, shell: Shell) -> list[Line]:
     """Return the next step. After a fix, also return the extras that are left, and the credits."""
-    remaining = [defect for defect in verdict.defects if defect.status is not DefectStatus.FIXED]
+    situation = _situation(verdict, exercise)
     hint = command("hint", verdict.exercise, shell=shell)
-    if not verdict.was_checked():
+    if situation is Situation.CANNOT_RUN:
         return [Text(f"Next: {_remedy(verdict, exercise, shell)}", "dim")]
-    if verdict.is_right_so_far():
-        return [Text("Next: hand it in; the checks that run then decide the rest.", "dim")]
-    if awaits_claim(verdict):
+    if situation is Situation.RIGHT_SO_FAR:
+        return [Text(f"Next: {HAND_IN}.", "dim")]
+    if situation is Situation.AWAITS_CLAIM:
         return [Text(f"Next: {undecided(verdict.exercise)}", "dim")]
-    if verdict.outcome is not Result.FIXED and remaining and exercise.has_hints():
+    if situation is Situation.NEEDS_HINT:
         return [Text(f"Next: {hint}", "dim")]
-    if verdict.outcome is not Result.FIXED:
+    if situation is Situation.NOT_FIXED:
         difference, trial = (command(name, verdict.exercise, shell=shell) for name in ("diff", "try"))
         return [Text(f"Next: {difference} shows what you changed, {trial} runs it.", "dim")]
     edition, source = exercise.edition, exercise.source
     next_step = Text(f"Next: {edition.next_step(exercise.id, has_defects=bool(exercise.defects))}", "dim")
     credits_ = edition.credits(source.title, source.url)
-    return [*_extras(remaining, hint), next_step, *([Text(credits_, "dim")] if credits_ else [])]
+    return [*_extras(_unfixed(verdict), hint), next_step, *([Text(credits_, "dim")] if credits_ else [])]

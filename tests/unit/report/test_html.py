@@ -26,7 +26,8 @@ from grader.report.picture import draw, shaded
 from grader.report.view import Attempt
 from grader.spec.loading import load_exercise
 from grader.spec.properties import MatchesReference, ReturnsShapes
-from grader.verdict.verdict import Result, Verdict
+from grader.verdict.attribution import DefectStatus
+from grader.verdict.verdict import DefectVerdict, Result, Verdict
 
 PAYLOADS = [
     "<script>alert(1)</script>",
@@ -297,10 +298,62 @@ def test_attempts_are_a_chart_and_a_folded_table(exercise) -> None:
 
 
 def test_a_notebook_names_magics_as_the_next_steps_and_a_page_commands(exercise) -> None:
-    verdict = verdict_saying("x", exercise)
+    verdict = msgspec.structs.replace(verdict_saying("x", exercise), defects=[defect(DefectStatus.PRESENT)])
     assert f"%hint {exercise.id}" in render_section(verdict, exercise)
     assert "python -m grader" not in render_section(verdict, exercise)
     assert f"python -m grader hint {exercise.id}" in render_report(verdict, exercise)
+
+
+def defect(status: DefectStatus) -> DefectVerdict:
+    return DefectVerdict(id="mask-discarded", number=1, status=status, points=0.0, max_points=3.0, stretch=False)
+
+
+def next_step_texts(page: str) -> list[str]:
+    """The steps under "What to do next", without tags."""
+    (steps,) = re.findall(r'<div class="next">.*?<ul>\n(.*?)</ul>', page, re.DOTALL)
+    return [html.unescape(re.sub("<.*?>", "", line)) for line in steps.splitlines()]
+
+
+def test_a_file_that_cannot_run_is_to_be_fixed_and_graded_again(exercise) -> None:
+    where = Finding(
+        kind=FailureKind.CRASH, message="x", location=Location(label="attention.py", line=28, text="(", column=1)
+    )
+    refused = msgspec.structs.replace(
+        verdict_saying("x", exercise), outcome=Result.NOT_GRADABLE, reason="SyntaxError", unloadable=where, checks=[]
+    )
+    again = f"Fix attention.py, line 28, column 1, then grade again: python -m grader {exercise.id}"
+    assert next_step_texts(render_report(refused, exercise)) == [again]
+    assert next_step_texts(render_section(refused, exercise)) == [again.replace("python -m grader", "%grade")]
+    empty = msgspec.structs.replace(refused, unloadable=None)
+    assert next_step_texts(render_report(empty, exercise)) == [
+        f"Restore the starter and keep a copy of your file: python -m grader reset {exercise.id}"
+    ]
+    assert next_step_texts(render_section(empty, exercise)) == [
+        f"Fix the cell and run it, then grade again: %grade {exercise.id}"
+    ]
+
+
+@pytest.mark.parametrize("render", [render_report, render_section])
+def test_a_file_in_which_only_the_hand_in_can_find_a_fault_is_to_be_handed_in(render, exercise) -> None:
+    verdict = msgspec.structs.replace(
+        verdict_saying("x", exercise),
+        checks=[Outcome(check="values", status=Status.PASSED)],
+        defects=[defect(DefectStatus.UNKNOWN)],
+    )
+    page = render(verdict, exercise)
+    assert next_step_texts(page) == ["Hand it in; the checks that run then decide the rest."]
+    assert '<p class="result good"><strong>Nothing wrong found here</strong>' in page
+
+
+@pytest.mark.parametrize("render", [render_report, render_section])
+def test_a_page_says_how_to_claim_that_nothing_is_wrong(render, exercise) -> None:
+    passed = msgspec.structs.replace(
+        verdict_saying("x", exercise), checks=[Outcome(check="values", status=Status.PASSED)]
+    )
+    search, claim = next_step_texts(render(passed, exercise))
+    assert search == "The checks do not decide this one for you. Look for a fault by experiments of your own."
+    assert claim.startswith("Do you think that nothing is wrong? Say so, with the line that looked wrong: ")
+    assert claim.endswith(f": python -m grader claim {exercise.id} sound --line N")
 
 
 def test_checks_that_pass_are_folded_and_the_others_are_not(exercise) -> None:
