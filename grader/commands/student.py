@@ -311,15 +311,21 @@ def claim(ctx: click.Context, exercise_id: str, claimed: str, line: int) -> None
     """Claim that nothing is wrong with an exercise, before or after a fix: `claim exercise_03 sound --line 40`."""
     from grader.spec.loading import load_exercise
     from grader.student.claims import record_claim
-    from grader.student.progress import remember_verdict
+    from grader.student.progress import load_progress, remember_verdict
     from grader.submission.choice import choose_file
     from grader.verdict.judge import judge_file
 
     assert claimed == "sound", "click accepts nothing else"
     course = current_course()
     choice = choose_file(course, exercise_id)
+    if choice.remark:
+        click.echo(choice.remark, err=True)
     with judging_note(choice.path.name):
         verdict = judge_file(course, exercise_id, choice)
+    if verdict.is_right_so_far():
+        click.echo("The checks here cannot decide this claim. Hand the file in.")
+        ctx.exit(1)
+    was_solved = load_progress(course, exercise_id).is_solved()
     made = record_claim(course, load_exercise(course.description(exercise_id)), verdict, line)
     if not made.is_right:
         failed = sum(outcome.status is not Status.PASSED for outcome in verdict.checks)
@@ -329,7 +335,8 @@ def claim(ctx: click.Context, exercise_id: str, claimed: str, line: int) -> None
     click.echo(f"Your claim is right. You named line {line}.\n")
     _print_verdict(course, exercise_id, choice, verdict, as_json=False, names=False)
     remember_verdict(course, verdict)
-    _print_completed(course, exercise_id)
+    if not was_solved:
+        _print_completed(course, exercise_id)
 
 
 @click.command()

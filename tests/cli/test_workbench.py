@@ -4,10 +4,12 @@ import re
 import subprocess
 import sys
 
+import click.testing
 import msgspec
 import pytest
 
 from grader.checks.outcome import FailureKind, Finding, Location, Outcome, Status
+from grader.commands import student
 from grader.errors import UsageError
 from grader.report.html import render_section
 from grader.report.tables import OverviewLine, render_hint, render_overview
@@ -23,6 +25,7 @@ from grader.verdict.verdict import DefectVerdict, Result, Verdict, not_gradable
 from tests.support.mending import mend_module, mend_notebook
 
 EXERCISE = "exercise_03"
+DECOY = "exercise_36"
 MASK, LONG = "mask-discarded", "long-sequence-unmasked"
 
 
@@ -182,8 +185,41 @@ def test_if_no_check_fails_at_home_the_next_step_is_the_hand_in(own_course, exer
     assert "nothing wrong found here" in render_overview([entry])
 
 
+def test_a_claim_that_no_check_can_decide_here_is_not_recorded(own_course, monkeypatch):
+    verdict = in_words_of({MASK: DefectStatus.UNKNOWN, LONG: DefectStatus.FIXED}, own_course)
+    verdict = msgspec.structs.replace(verdict, checks=[Outcome(check="values", status=Status.PASSED)])
+    answer = claimed(own_course, EXERCISE, verdict, monkeypatch)
+    assert (answer.exit_code, answer.output) == (1, "The checks here cannot decide this claim. Hand the file in.\n")
+    assert load_progress(own_course, EXERCISE).claims == []
+
+
+def test_the_page_of_a_completed_course_follows_only_the_first_right_claim(own_course, monkeypatch):
+    completed = []
+    monkeypatch.setattr(student, "_print_completed", lambda _course, exercise_id: completed.append(exercise_id))
+    verdict = verdict_on(own_course, set(), DECOY)
+    for _ in range(2):
+        answer = claimed(own_course, DECOY, verdict, monkeypatch)
+        assert answer.exit_code == 0
+        assert "Your claim is right. You named line 12." in answer.output
+    assert completed == [DECOY]
+
+
+def test_a_claim_says_which_of_two_files_it_is_about(own_course, monkeypatch):
+    module, notebook = own_course.editable_files(DECOY)
+    for path in (module, notebook):
+        path.write_text(path.read_text(encoding="utf-8").replace("import torch", "import  torch"), encoding="utf-8")
+    answer = claimed(own_course, DECOY, verdict_on(own_course, set(), DECOY), monkeypatch)
+    assert notebook.name in answer.stderr
+
+
+def claimed(course, exercise_id: str, verdict: Verdict, monkeypatch) -> click.testing.Result:
+    """The result of the command `claim` on a file with this verdict."""
+    monkeypatch.setattr("grader.verdict.judge.judge_file", lambda *_: verdict)
+    return click.testing.CliRunner().invoke(student.claim, [exercise_id, "sound", "--line", "12"], obj=course)
+
+
 def test_no_hint_claims_a_fix_in_a_hunt_without_defects(own_course):
-    exercise = load_exercise(own_course.description("exercise_36"))
+    exercise = load_exercise(own_course.description(DECOY))
     verdict = verdict_on(own_course, set(), exercise.id)
     assert next_hint(own_course, exercise, verdict).next_action.startswith(
         "Nothing is wrong with exercise_36 as it stands"
@@ -226,13 +262,13 @@ def test_a_page_without_room_breaks_between_what_it_says_and_never_in_a_command(
 
 
 def test_a_hunt_without_defects_speaks_of_nothing_else(own_course):
-    exercise = load_exercise(own_course.description("exercise_36"))
+    exercise = load_exercise(own_course.description(DECOY))
     verdict = verdict_on(own_course, set(), exercise.id)
     assert "nothing broke" in render_terminal(verdict, exercise)
 
 
 def test_a_hunt_without_defects_is_right_and_nothing_of_it_was_fixed(own_course):
-    exercise = load_exercise(own_course.description("exercise_36"))
+    exercise = load_exercise(own_course.description(DECOY))
     verdict = verdict_on(own_course, set(), exercise.id)
     page = render_terminal(verdict, exercise)
     assert "Right · 10 of 10 points" in page
