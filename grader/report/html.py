@@ -20,6 +20,7 @@ from grader.report.console import printable, printable_ends, printable_line, pri
 from grader.report.findings import explanation_words, full_text, sentence, size_words
 from grader.report.phrases import (
     Shell,
+    advice,
     cause_label,
     cause_word,
     defect_label,
@@ -173,6 +174,7 @@ def _view(verdict: Verdict, exercise: Exercise, *, has_seed: bool = True, in_not
         "hidden_defects": describe_hidden_defects(verdict, crash) if crash else "",
         "right": right_behaviour(verdict, exercise),
         "near_miss": near_miss_hint(verdict, exercise),
+        "advice": advice(verdict),
         "open_layers": open_layers(verdict),
     }
 

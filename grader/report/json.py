@@ -47,6 +47,8 @@ class CheckData(Struct, frozen=True, kw_only=True):
     """The result of the check."""
     finding: str
     """What was done, expected and observed, in one line; empty if the check passed."""
+    advice: str
+    """A recommendation that costs no points; empty if there is none."""
     seconds: Annotated[float, Meta(ge=0)]
     """Wall-clock time."""
 
@@ -139,10 +141,10 @@ def _defect(defect: DefectVerdict, verdict: Verdict) -> DefectData:
 
 
 def _check(outcome: Outcome) -> CheckData:
-    advice = f"advice, which costs nothing: {printable(outcome.advice)}" if outcome.advice else ""
     return CheckData(
         id=outcome.check,
         status=outcome.status,
-        finding=advice if outcome.finding is None else full_text(outcome.finding),
+        finding=full_text(outcome.finding) if outcome.finding else "",
+        advice=printable(outcome.advice),
         seconds=round(outcome.seconds, 4),
     )

@@ -101,10 +101,15 @@ def result_and_points(verdict: Verdict, exercise: Exercise) -> tuple[str, str, s
 
 
 def advice_lines(verdict: Verdict) -> list[Line]:
-    """Return the advice of checks, which costs no points."""
-    texts = [outcome.advice for outcome in verdict.checks if outcome.advice]
+    """Return `advice` as lines; none if there is none."""
+    texts = advice(verdict)
     mark = (f"{'advice':>{INDENT - 2}}  ", "dim")
-    return [Text(), *(marked(mark, Text(printable(text, MOST_FINDING_TEXT))) for text in texts)] if texts else []
+    return [Text(), *(marked(mark, Text(text)) for text in texts)] if texts else []
+
+
+def advice(verdict: Verdict) -> list[str]:
+    """Return the advice of checks, which costs no points."""
+    return [printable(outcome.advice, MOST_FINDING_TEXT) for outcome in verdict.checks if outcome.advice]
 
 
 def near_miss_hint(verdict: Verdict, exercise: Exercise) -> str:

@@ -22,6 +22,7 @@ from grader.checks.outcome import (
     Status,
 )
 from grader.report.html import render_report, render_section
+from grader.report.json import to_dict
 from grader.report.picture import draw, shaded
 from grader.report.view import Attempt
 from grader.spec.loading import load_exercise
@@ -354,6 +355,16 @@ def test_a_page_says_how_to_claim_that_nothing_is_wrong(render, exercise) -> Non
     assert search == "The checks do not decide this one for you. Look for a fault by experiments of your own."
     assert claim.startswith("Do you think that nothing is wrong? Say so, with the line that looked wrong: ")
     assert claim.endswith(f": python -m grader claim {exercise.id} sound --line N")
+
+
+def test_advice_of_a_check_that_passes_is_no_finding(exercise) -> None:
+    checks = [Outcome(check="values", status=Status.PASSED, advice="name <b>both</b> lengths")]
+    verdict = msgspec.structs.replace(verdict_saying("x", exercise), outcome=Result.FIXED, checks=checks)
+    advice = "<p><strong>Advice, which costs nothing:</strong> name &lt;b&gt;both&lt;/b&gt; lengths</p>"
+    assert advice in render_section(verdict, exercise)
+    assert advice in render_report(verdict, exercise)
+    (check,) = to_dict(verdict)["checks"]
+    assert (check["finding"], check["advice"]) == ("", "name <b>both</b> lengths")
 
 
 def test_checks_that_pass_are_folded_and_the_others_are_not(exercise) -> None:

@@ -165,7 +165,7 @@ def test_json_is_one_object_of_the_promised_keys(verdict_of, name):
     assert list(data) == [*promised.split(), "seconds"]
     assert data["format_version"] == 1
     assert all({"id", "status", "points", "max_points", "stretch"} <= set(defect) for defect in data["defects"])
-    assert all(list(check) == ["id", "status", "finding", "seconds"] for check in data["checks"])
+    assert all(list(check) == ["id", "status", "finding", "advice", "seconds"] for check in data["checks"])
     assert (data["reason"] is None) == (data["outcome"] != "not_gradable")
 
 
