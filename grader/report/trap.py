@@ -8,7 +8,9 @@ from rich.text import Text
 
 from grader.report.console import Line, beside, printable, render_page
 from grader.report.phrases import points
+from grader.sandbox.traps.messages import MOST_TESTS
 from grader.trap.counting import SUBSETS_POINTS
+from grader.trap.relay import TEST_SECONDS, TRAP_SECONDS
 from grader.trap.result import Caught, DefectResult, Standing, TestResult, TrapResult
 
 LABEL_WIDTH = 12
@@ -23,13 +25,15 @@ FORMAT_VERSION = 1
 REASONS = {
     Standing.COUNTS: "",
     Standing.NEVER_CALLS: "it does not call the subject; build it with subject(...) and call it",
-    Standing.TOO_SLOW: "it takes more than 2 s; use smaller sizes",
+    Standing.TOO_SLOW: f"it takes more than {TEST_SECONDS:g} s; use smaller sizes",
     Standing.OTHER_CAUSE: (
         "its outcome does not follow from what the subject returned; use no clock, no file, and only the random "
         "numbers of gaussian and torch"
     ),
-    Standing.TOO_MANY: "a trap has at most 12 tests, each set of parameters being one; this one did not run",
-    Standing.NOT_RUN: "the 8 s for all tests were up before it had run on every right implementation",
+    Standing.TOO_MANY: (
+        f"a trap has at most {MOST_TESTS} tests, each set of parameters being one; this one did not run"
+    ),
+    Standing.NOT_RUN: f"the {TRAP_SECONDS:g} s for all tests were up before it had run on every right implementation",
 }
 """Why tests were set aside, where no numbers are needed."""
 
@@ -230,7 +234,8 @@ def _notes(result: TrapResult) -> list[str]:
     ]
     if result.is_time_up:
         notes.append(
-            "The 8 s for all tests were up, so some implementations were left out. Use smaller sizes or loops."
+            f"The {TRAP_SECONDS:g} s for all tests were up, so some implementations were left out. "
+            "Use smaller sizes or loops."
         )
     return notes
 
