@@ -8,6 +8,7 @@ import click
 
 from grader.commands.arguments import course_option, current_course, seed_option
 from grader.report.console import progress_bar
+from grader.report.phrases import counted
 
 
 @click.command()
@@ -32,8 +33,7 @@ def fresh(folder: Path, seed: int | None, count: int, bases: tuple[str, ...]) ->
     made.close()
     tried = sum(counts.values())
     seconds = time.monotonic() - started
-    noun = "hunt" if count == 1 else "hunts"
-    click.echo(f"Wrote {count:,} {noun} to {folder}: {seconds / count:.1f} s each, {tried:,} drafts tried.")
+    click.echo(f"Wrote {counted(count, 'hunt')} to {folder}: {seconds / count:.1f} s each, {tried:,} drafts tried.")
     for reason, number in sorted(counts.items()):
         if reason != "kept":
             click.echo(f"  dropped {number:,}: {reason}")
@@ -113,8 +113,7 @@ def export_tasks(
     tasks = write_tasks(
         course, folder, exercise_ids, form=Form(form), scheme=Scheme(scheme), with_solutions=with_solutions
     )
-    noun = "task" if len(tasks) == 1 else "tasks"
-    click.echo(f"Wrote {len(tasks):,} {noun} to {folder}.")
+    click.echo(f"Wrote {counted(len(tasks), 'task')} to {folder}.")
 
 
 EVALUATION_COMMANDS = (fresh, audit, export_tasks)

@@ -20,6 +20,7 @@ from grader.commands.arguments import (
 )
 from grader.errors import SpecError, UsageError
 from grader.report.console import has_color, print_report, printable, progress_bar, width
+from grader.report.phrases import counted
 
 PROOF_WIDTH = 130
 """The least width of the table of proofs, in columns."""
@@ -257,8 +258,7 @@ def regrade(
     from grader.classroom.regrade import request_regrade
 
     request = request_regrade(gradebook, exercise, student, reason, submissions)
-    noun = "submission" if request.count == 1 else "submissions"
-    click.echo(f"Grading {request.count:,} {noun} for {exercise} again: {printable(reason)}")
+    click.echo(f"Grading {counted(request.count, 'submission')} for {exercise} again: {printable(reason)}")
     engine_options = EngineOptions(jobs=jobs, engine=engine, scheduler=scheduler, plain_tcp=plain_tcp)
     codes = []
     for path, recorded in request.batches:
@@ -295,8 +295,7 @@ def export(gradebook: Path, to: str | None, feedback: bool, anonymous: bool, fol
     if bool(to) == feedback or (feedback and anonymous):
         raise UsageError("give either --to FORMAT or --feedback; --anonymous goes with --to html")
     if to:
-        count = write_export(gradebook, to, folder, course, anonymous=anonymous)
-        written = "1 file" if count == 1 else f"{count:,} files"
+        written = counted(write_export(gradebook, to, folder, course, anonymous=anonymous), "file")
     else:
         written = f"feedback on {write_feedback(gradebook, folder, ExerciseLoader(course)):,} submissions"
     click.echo(f"Wrote {written} to {folder}.")

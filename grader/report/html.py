@@ -15,13 +15,13 @@ from markupsafe import Markup
 from msgspec import Struct
 
 from grader.checks.outcome import Finding, Outcome, Status
-from grader.report.check_names import CheckNames, check_name, check_names, listed_checks
+from grader.report.check_names import CheckNames, check_name, check_names
 from grader.report.console import printable, printable_ends, printable_line, printable_lines
 from grader.report.findings import explanation_words, full_text, sentence, size_words
 from grader.report.phrases import (
     Shell,
     advice,
-    cause_label,
+    cause_notes,
     cause_word,
     defect_label,
     defect_note,
@@ -34,6 +34,7 @@ from grader.report.phrases import (
     open_layers,
     picture_title,
     points,
+    printed_title,
     regression_row,
     result_and_points,
     shown_defects,
@@ -43,7 +44,6 @@ from grader.report.right_behaviour import right_behaviour
 from grader.report.terminal import MARKS, render_terminal
 from grader.report.trap import render_trap
 from grader.report.view import Attempt
-from grader.sandbox.text import as_arguments
 from grader.spec.exercise import Announcement, Exercise
 from grader.trap.result import TrapResult
 from grader.verdict.attribution import DefectStatus
@@ -201,22 +201,16 @@ def _rows(verdict: Verdict, exercise: Exercise) -> list[dict[str, str]]:
 
 def _cause(cause: Cause, exercise: Exercise, *, has_picture: bool, has_printed: bool) -> dict[str, Any]:
     finding = cause.finding
-    notes = [
-        cause_label(cause, exercise),
-        size_words(finding),
-        f"found by {listed_checks(cause.checks, check_names(exercise))}",
-    ]
     explanation = explanation_words(finding.explanation) if finding.explanation else ""
-    at = as_arguments(finding.size_case)
     return {
         "mark": cause_word(cause),
         "text": printable_ends(sentence(finding), MOST_TEXT),
         "explanation": f"{explanation[:1].upper()}{explanation[1:]}." if explanation else "",
         "place": printable(str(finding.location)) if finding.location else "",
         "line": printable_line(finding.location.text.strip()) if finding.location else "",
-        "notes": " · ".join(filter(None, notes)),
+        "notes": cause_notes(cause, exercise, check_names(exercise)),
         "printed": printable_lines(finding.printed) if has_printed else "",
-        "printed_with": f"it printed{f' with {at}' if at else ''}:",
+        "printed_with": printed_title(finding),
         "pictured": picture_title(cause, exercise) if has_picture and cause.pictured else "",
         "picture": draw(cause.picture) if has_picture and cause.picture else "",
     }

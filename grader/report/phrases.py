@@ -7,10 +7,11 @@ from enum import StrEnum
 from msgspec import Struct
 from rich.text import Text
 
-from grader.checks.outcome import FailureKind, Status
-from grader.report.check_names import check_name, check_names, listed_checks
+from grader.checks.outcome import FailureKind, Finding, Status
+from grader.report.check_names import CheckNames, check_name, check_names, listed_checks
 from grader.report.console import INDENT, Line, marked, printable, printable_line
-from grader.report.findings import reason_words
+from grader.report.findings import reason_words, size_words
+from grader.sandbox.text import as_arguments
 from grader.spec.exercise import Announcement, Defect, Exercise
 from grader.verdict.attribution import DefectStatus, UnknownReason
 from grader.verdict.causes import Cause, group_causes, hiding_crash, shown_causes
@@ -153,6 +154,11 @@ def points(value: float) -> str:
     return f"{value:g}"
 
 
+def counted(number: int, noun: str) -> str:
+    """Return a number with its noun, as in "1 attempt" and "1,200 attempts"."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
 def lessons(
     verdict: Verdict, exercise: Exercise, defect_ids: Collection[str], failing_sizes: Mapping[str, str] = {}
 ) -> list[str]:
@@ -196,6 +202,21 @@ def cause_label(cause: Cause, exercise: Exercise) -> str:
         return "not one of the original bugs: your change probably caused it"
     numbers = sorted(exercise.numbers()[defect] for defect in cause.defects)
     return f"defect {' or '.join(map(str, numbers))}" if numbers else ""
+
+
+def cause_notes(cause: Cause, exercise: Exercise, names: CheckNames) -> str:
+    """Return the note below a cause: the defects that explain it, the failing sizes, and the checks that found it.
+
+    `names` are the names of all checks, by id.
+    """
+    found_by = f"found by {listed_checks(cause.checks, names)}"
+    return " · ".join(filter(None, (cause_label(cause, exercise), size_words(cause.finding), found_by)))
+
+
+def printed_title(finding: Finding) -> str:
+    """Return the title of what the submission printed, with the sizes of the call."""
+    at = as_arguments(finding.size_case)
+    return f"it printed{f' with {at}' if at else ''}:"
 
 
 def picture_title(cause: Cause, exercise: Exercise) -> str:

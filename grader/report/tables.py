@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from grader.report.console import Line, beside, printable, render_page
+from grader.report.phrases import counted
 from grader.report.view import Attempt, Hint, HostState, PastVerdict, Progress
 from grader.spec.exercise import SEALED_TITLE, Exercise
 from grader.spec.paths import exercise_number
@@ -153,20 +154,16 @@ def render_completed_course(entries: Sequence[OverviewLine], *, width: int = 100
     attempts = sum(len(entry.progress.attempts) for entry in entries)
     steps = sum(sum(entry.progress.hints_given.values()) for entry in entries)
     facts = [
-        _counted(len(entries), "hunt") + " solved",
-        _counted(sum(each.fixed + each.extras for each in bests), "defect") + " fixed",
-        _counted(attempts, "attempt"),
-        _counted(steps, "hint"),
+        counted(len(entries), "hunt") + " solved",
+        counted(sum(each.fixed + each.extras for each in bests), "defect") + " fixed",
+        counted(attempts, "attempt"),
+        counted(steps, "hint"),
     ]
     days = sorted(time.strftime("%Y-%m-%d", time.localtime(each.at)) for each in bests)
     lines = [Text(), Text("Course complete", "bold green"), Text(" · ".join(facts))]
     lines += [Text(f"Solved between {days[0]} and {days[-1]}.", "dim")] if days else []
     lines.append(Text("Your progress and explanations stay here: grade any hunt again to read its page.", "dim"))
     return render_page(lines, width, color=color)
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def _grouped(entries: list[OverviewLine], title_width: int) -> Iterator[Text]:

@@ -7,7 +7,7 @@ from rich.table import Table
 from rich.text import Text
 
 from grader.checks.outcome import in_words
-from grader.report.check_names import check_names, listed_checks
+from grader.report.check_names import check_names
 from grader.report.console import (
     INDENT,
     Line,
@@ -19,12 +19,12 @@ from grader.report.console import (
     printable_line,
     render_page,
 )
-from grader.report.findings import explanation_words, sentence, size_words
+from grader.report.findings import explanation_words, sentence
 from grader.report.phrases import (
     MOST_FINDING_TEXT,
     Shell,
     advice_lines,
-    cause_label,
+    cause_notes,
     cause_word,
     checks_note,
     command,
@@ -38,12 +38,12 @@ from grader.report.phrases import (
     near_miss_lines,
     open_layers_lines,
     picture_title,
+    printed_title,
     regression_row,
     shown_defects,
 )
 from grader.report.picture import shaded
 from grader.report.right_behaviour import right_behaviour
-from grader.sandbox.text import as_arguments
 from grader.spec.exercise import Exercise
 from grader.verdict.attribution import DefectStatus
 from grader.verdict.causes import Cause, describe_hidden_defects, group_causes, hiding_crash
@@ -217,14 +217,9 @@ class _PageParts:
             line = printable_line(finding.location.text.strip())
             place = (f"{printable(str(finding.location), MOST_PLACE)}: ", "dim")
             lines.append(indented(Text.assemble(place, line, no_wrap=True, overflow="ellipsis")))
-        notes = [cause_label(cause, self._exercise), size_words(finding), f"found by {self._listed(cause.checks)}"]
-        lines.append(indented(Text(" · ".join(filter(None, notes)), "dim")))
+        names = {check: in_words(check) for check in cause.checks} if self._names else self._check_names
+        lines.append(indented(Text(cause_notes(cause, self._exercise, names), "dim")))
         return lines
-
-    def _listed(self, checks: list[str]) -> str:
-        """Return the names of checks, or their ids if the page has `names`."""
-        names = {check: in_words(check) for check in checks} if self._names else self._check_names
-        return listed_checks(checks, names)
 
 
 def _printed(causes: list[Cause]) -> list[Line]:
@@ -232,9 +227,8 @@ def _printed(causes: list[Cause]) -> list[Line]:
     finding = next((cause.finding for cause in causes if cause.finding.printed), None)
     if finding is None:
         return []
-    at = as_arguments(finding.size_case)
     lines = finding.printed.split("\n")
-    output = [Text(f"it printed{f' with {at}' if at else ''}:", "dim")]
+    output = [Text(printed_title(finding), "dim")]
     output += [Text.assemble(("│ ", "dim"), printable_line(line), no_wrap=True, overflow="ellipsis") for line in lines]
     return [indented(line) for line in output]
 

@@ -7,7 +7,7 @@ from msgspec import Struct
 from rich.text import Text
 
 from grader.report.console import Line, beside, printable, render_page
-from grader.report.phrases import points
+from grader.report.phrases import counted, points
 from grader.sandbox.traps.messages import MOST_TESTS
 from grader.trap.counting import SUBSETS_POINTS
 from grader.trap.relay import TEST_SECONDS, TRAP_SECONDS
@@ -61,7 +61,7 @@ def render_trap(
     `has_next` adds what the student can do next, for pages that are not about a hand-in.
     `has_seed` is false if the next submissions get the same seed, which the page then omits.
     """
-    head = Text(f"{result.exercise} · your trap · {_counted(len(result.tests), 'test')}", "bold")
+    head = Text(f"{result.exercise} · your trap · {counted(len(result.tests), 'test')}", "bold")
     lines: list[Line] = [head]
     if result.problem:
         lines.append(Text(f"No test ran: {_problem(result)}", "red"))
@@ -134,10 +134,6 @@ def render_trap_json(result: TrapResult) -> str:
 
 def _row(label: str, words: Text) -> Line:
     return beside(Text(label), words, LABEL_WIDTH)
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
 def _problem(result: TrapResult) -> str:

@@ -26,7 +26,7 @@ from grader.report.guide import (
     question_lines,
     value_lines,
 )
-from grader.report.phrases import result_and_points, undecided
+from grader.report.phrases import counted, result_and_points, undecided
 from grader.spec.exercise import SEALED_TITLE, Defect, Exercise
 from grader.spec.fields import shape_of
 from grader.spec.loading import load_exercise
@@ -249,7 +249,7 @@ class _Hunt:
         verdict, progress = self._verdict, load_progress(self._course, self._exercise.id)
         word, _, score = result_and_points(verdict, self._exercise)
         count, broken = len(progress.attempts), sum(bool(each.broken) for each in progress.attempts)
-        parts = [word, score, *([f"graded {count} {'time' if count == 1 else 'times'}"] if count else [])]
+        parts = [word, score, *([f"graded {counted(count, 'time')}"] if count else [])]
         parts += [f"{broken} of them broke something else"] if broken else []
         self._show(*plain_lines(" · ".join(parts)))
         for cause in shown_causes(verdict)[:MOST_CAUSES]:
