@@ -153,9 +153,11 @@ def _nearest(name: str, ids: list[str], commands: tuple[str, ...]) -> str:
     return next(iter(similar), "")
 
 
-def _exercise(_ctx: click.Context, _parameter: click.Parameter, value: Any) -> Any:
-    if isinstance(value, tuple):
-        return tuple(require_exercise(current_course(), each) for each in value)
+def _each(_ctx: click.Context, _parameter: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(require_exercise(current_course(), each) for each in values)
+
+
+def _named_or_none(_ctx: click.Context, _parameter: click.Parameter, value: str | None) -> str | None:
     return None if value is None else _chosen(value)
 
 
@@ -200,21 +202,24 @@ def complete_exercise(ctx: click.Context, _parameter: click.Parameter | None, in
     return [name for name in course.exercise_ids() if name.startswith(incomplete)]
 
 
-def exercise_argument(
-    *, required: bool = True, many: bool = False, or_last: bool = False
-) -> Callable[[Command], Command]:
-    """Return a decorator that adds an argument for one or many exercises.
+def exercise_argument(*, required: bool = True, or_last: bool = False) -> Callable[[Command], Command]:
+    """Return a decorator that adds an argument for one exercise.
 
     With `or_last` the default is the exercise of the current folder, or else the last one worked on.
     """
-    metavar = "EXERCISE" if required and not or_last else "[EXERCISE]"
     return click.argument(
-        "exercise_ids" if many else "exercise_id",
-        metavar=metavar + ("..." if many else ""),
-        required=required and many,
-        nargs=-1 if many else 1,
-        callback=_named_or_last if or_last else _named if required and not many else _exercise,
+        "exercise_id",
+        metavar="EXERCISE" if required and not or_last else "[EXERCISE]",
+        required=False,  # the callback reports a missing exercise, with an example
+        callback=_named_or_last if or_last else _named if required else _named_or_none,
         shell_complete=complete_exercise,
+    )
+
+
+def exercises_argument() -> Callable[[Command], Command]:
+    """Return a decorator that adds an argument for any number of exercises."""
+    return click.argument(
+        "exercise_ids", metavar="[EXERCISE]...", nargs=-1, callback=_each, shell_complete=complete_exercise
     )
 
 
@@ -231,12 +236,20 @@ def seed_option(text: str) -> Callable[[Command], Command]:
     return click.option("--seed", type=click.IntRange(0), callback=_require_seed, help=text)
 
 
-def require_file(path: Path) -> None:
+def file_option(text: str) -> Callable[[Command], Command]:
+    """Return a decorator that adds `--file` with this help text. The path is that of a file that may be judged."""
+    return click.option("--file", "path", type=click.Path(path_type=Path), callback=_require_file, help=text)
+
+
+def _require_file(_ctx: click.Context, _parameter: click.Parameter, path: Path | None) -> Path | None:
     """Raise `UsageError` unless the file exists and is not a link. A link could point to another student's work."""
+    if path is None:
+        return None
     if path.is_symlink():
         raise UsageError(f"{path} is a link; name the file that it points to")
     if not path.exists():
         raise UsageError(f"there is no file {path}; name the file to grade")
+    return path
 
 
 def looks_like_an_exercise(name: str) -> bool:

@@ -15,6 +15,7 @@ from grader.commands.arguments import (
     course_option,
     current_course,
     exercise_argument,
+    exercises_argument,
     require_exercise,
     seed_option,
 )
@@ -41,7 +42,7 @@ def new(exercise_id: str, source: Path, name: str) -> None:
 
 
 @click.command()
-@exercise_argument(required=False, many=True)
+@exercises_argument()
 @course_option
 @click.option("--fresh", is_flag=True, help="Prove everything again and ignore stored results.")
 @click.pass_context
@@ -80,7 +81,7 @@ def schema() -> None:
 
 @click.command()
 @click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
-@exercise_argument(required=False, many=True)
+@exercises_argument()
 @course_option
 @click.option("--without-hints", is_flag=True, help="Leave out the hints, and everything that mentions them.")
 @click.option(

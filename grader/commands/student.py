@@ -11,7 +11,7 @@ from grader.commands.arguments import (
     course_option,
     current_course,
     exercise_argument,
-    require_file,
+    file_option,
     seed_option,
     warm_options,
 )
@@ -29,7 +29,7 @@ from grader.report.console import (
 from grader.report.tables import OverviewLine
 from grader.spec.exercise import Announcement, Exercise
 from grader.spec.paths import Course, write_product
-from grader.submission.choice import Choice
+from grader.submission.choice import Choice, choice_of, choose_file
 from grader.verdict.verdict import Verdict
 
 
@@ -72,7 +72,7 @@ def _overview(course: Course) -> list[OverviewLine]:
 @course_option
 @warm_options
 @click.option("--all", "every", is_flag=True, help="Grade every exercise and show the list.")
-@click.option("--file", "path", type=click.Path(path_type=Path), help="Grade this file instead of the exercise's own.")
+@file_option("Grade this file instead of the exercise's own.")
 @click.option("--json", "as_json", is_flag=True, help="Print the verdict as one JSON object, and nothing else.")
 @seed_option("Use this seed for the random inputs, to repeat a verdict.")
 @click.option("--names", is_flag=True, help="Show the names of the defects, which give the answers away.")
@@ -96,7 +96,6 @@ def grade(
     from grader.student.claims import withhold
     from grader.student.progress import load_progress, remember_verdict
     from grader.student.traps import keep_state
-    from grader.submission.choice import choice_of, choose_file
     from grader.verdict.judge import judging_file
     from grader.verdict.verdict import Result
 
@@ -107,11 +106,7 @@ def grade(
         ctx.exit(_grade_all(course, seed, strict=strict, spawn=spawns))
     if exercise_id is None:
         raise UsageError(f"name an exercise, or grade all with --all; {course.listed()}")
-    if path is not None:
-        require_file(path)
-    choice = choice_of(path) if path else choose_file(course, exercise_id)
-    if choice.remark:
-        click.echo(choice.remark, err=as_json)
+    choice = _chosen_file(course, exercise_id, path, err=as_json)
     with (
         judging_note(choice.path.name) as clear,
         judging_file(course, exercise_id, choice, seed=seed, spawn=spawns, strict=strict) as judged,
@@ -127,6 +122,14 @@ def grade(
         if verdict.outcome is Result.FIXED and not (was_solved or as_json):
             _print_completed(course, exercise_id)
     ctx.exit(verdict.exit_code())
+
+
+def _chosen_file(course: Course, exercise_id: str, path: Path | None = None, *, err: bool = True) -> Choice:
+    """Return the given file, or the one of the exercise's own files that counts. Print why it counts."""
+    choice = choice_of(path) if path else choose_file(course, exercise_id)
+    if choice.remark:
+        click.echo(choice.remark, err=err)
+    return choice
 
 
 def _print_completed(course: Course, exercise_id: str) -> None:
@@ -158,7 +161,6 @@ def _grade_all(course: Course, seed: int | None, *, strict: bool, spawn: bool) -
     from grader.spec.loading import load_exercise
     from grader.student.claims import withhold
     from grader.student.progress import remember_verdict
-    from grader.submission.choice import choose_file
     from grader.verdict.judge import judge_file
 
     codes = []
@@ -250,13 +252,10 @@ def _graded_now(exercise_id: str) -> "tuple[Course, Exercise, Choice, Verdict]":
     from grader.student.claims import withhold
     from grader.student.explanations import load_explained
     from grader.student.progress import remember_verdict
-    from grader.submission.choice import choose_file
     from grader.verdict.judge import judge_file
 
     course = current_course()
-    choice = choose_file(course, exercise_id)
-    if choice.remark:
-        click.echo(choice.remark, err=True)
+    choice = _chosen_file(course, exercise_id)
     with judging_note(choice.path.name):
         verdict = judge_file(course, exercise_id, choice)
     verdict = withhold(course, load_exercise(course.description(exercise_id)), verdict)
@@ -267,7 +266,7 @@ def _graded_now(exercise_id: str) -> "tuple[Course, Exercise, Choice, Verdict]":
 @click.command()
 @exercise_argument()
 @course_option
-@click.option("--file", "path", type=click.Path(path_type=Path), help="Judge this file instead of the exercise's own.")
+@file_option("Judge this file instead of the exercise's own.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON object, and nothing else.")
 @seed_option("Use this seed for the random inputs, to repeat a result.")
 @click.option("--strict", is_flag=True, help="Refuse to judge if a trap could reach files or the network.")
@@ -283,9 +282,7 @@ def trap(
     from grader.trap.reading import read_trap
 
     course = current_course()
-    if path is not None:
-        require_file(path)
-    elif hand_out_trap(course, exercise_id):
+    if path is None and hand_out_trap(course, exercise_id):
         place = course.shown(course.trap(exercise_id))
         raise UsageError(f"{place} is new and empty; write your tests there. exercises/README.md shows how (The trap)")
     written = read_trap(course, exercise_id, path)
@@ -312,14 +309,11 @@ def claim(ctx: click.Context, exercise_id: str, claimed: str, line: int) -> None
     from grader.spec.loading import load_exercise
     from grader.student.claims import record_claim
     from grader.student.progress import load_progress, remember_verdict
-    from grader.submission.choice import choose_file
     from grader.verdict.judge import judge_file
 
     assert claimed == "sound", "click accepts nothing else"
     course = current_course()
-    choice = choose_file(course, exercise_id)
-    if choice.remark:
-        click.echo(choice.remark, err=True)
+    choice = _chosen_file(course, exercise_id)
     with judging_note(choice.path.name):
         verdict = judge_file(course, exercise_id, choice)
     if verdict.is_right_so_far():
@@ -350,7 +344,7 @@ def claim(ctx: click.Context, exercise_id: str, claimed: str, line: int) -> None
     help="Show this card: 1 predict, 2 locate, 3 fix, 4 explain. May be given several times.",
 )
 @click.option("--answer", "answers", multiple=True, help="Answer the next question. May be given several times.")
-@click.option("--file", "path", type=click.Path(path_type=Path), help="Use this file instead of the exercise's own.")
+@file_option("Use this file instead of the exercise's own.")
 @click.option("--in-notebook", is_flag=True, hidden=True, help="Ask through a pipe: end each prompt with a null byte.")
 def guide(
     exercise_id: str, numbers: tuple[int, ...], answers: tuple[str, ...], path: Path | None, in_notebook: bool
@@ -359,18 +353,15 @@ def guide(
     from grader.student.cards import Card
     from grader.student.conversation import END_OF_PROMPT, Conversation, ConversationEndedError
     from grader.student.guide import guide_hunt
-    from grader.submission.choice import choice_of, choose_file
 
     course = current_course()
-    if path is not None:
-        require_file(path)
 
     def read_line(prompt: str) -> str:
         click.echo(prompt + (END_OF_PROMPT if in_notebook else ""), nl=False)
         return sys.stdin.readline()
 
     talk = Conversation(
-        lambda: choice_of(path) if path else choose_file(course, exercise_id),
+        lambda: _chosen_file(course, exercise_id, path),
         read_line,
         answers,
         on_terminal=not in_notebook and sys.stdin.isatty(),
@@ -384,22 +375,17 @@ def guide(
 @exercise_argument(or_last=True)
 @course_option
 @click.option("--code", "prints_code", is_flag=True, help="Print a script that runs without the kit, instead.")
-@click.option("--file", "path", type=click.Path(path_type=Path), help="Run this file instead of the exercise's own.")
+@file_option("Run this file instead of the exercise's own.")
 @click.pass_context
 def try_(ctx: click.Context, exercise_id: str, prints_code: bool, path: Path | None) -> None:
     """Repeat the first failed check on your file. print(), input() and breakpoint() work."""
     from grader.spec.loading import load_exercise
     from grader.student.progress import remember_verdict
     from grader.student.trial import checks_to_repeat, plan_trial, start_trial
-    from grader.submission.choice import choice_of, choose_file
     from grader.verdict.judge import judge_and_record
 
     course = current_course()
-    if path is not None:
-        require_file(path)
-    choice = choice_of(path) if path else choose_file(course, exercise_id)
-    if choice.remark:
-        click.echo(choice.remark, err=True)
+    choice = _chosen_file(course, exercise_id, path)
     with judging_note(choice.path.name):
         verdict, failed = judge_and_record(course, exercise_id, choice, checks_to_repeat)
     if path is None:
