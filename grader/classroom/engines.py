@@ -211,7 +211,7 @@ class RemoteCall(Struct, frozen=True, kw_only=True):
 
 REMOTE_CALLS = {
     "judge": RemoteCall(function=tasks.judge, argument_type=Task),
-    "trial": RemoteCall(function=tasks.trial, argument_type=str),
+    "judge_starter": RemoteCall(function=tasks.judge_starter, argument_type=str),
 }
 
 

@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Struct, structs
 
 from grader.classroom.gradebook import Gradebook, WorkKind
-from grader.classroom.gradebook.rows import as_json, columns_of_trap_verdict, trap_columns, trap_defect_rows
+from grader.classroom.gradebook.rows import as_json, trap_defect_rows, trap_result_columns, trap_verdict_columns
 from grader.classroom.layouts.opening import LayoutOptions
 from grader.errors import UsageError
 from grader.spec.exercise import Exercise
@@ -107,9 +107,9 @@ def _rescore_trap(connection: Connection, exercise: Exercise, verdict: Row) -> N
     if found is None:
         return  # it was not judged
     result = counting.with_points(msgspec.json.decode(found["result"], type=TrapResult), exercise)
-    _update(connection, "verdicts", "id", verdict["id"], columns_of_trap_verdict(result), ("score", "max_score"))
+    _update(connection, "verdicts", "id", verdict["id"], trap_verdict_columns(result), ("score", "max_score"))
     if verdict["id"] == verdict["judged_in"]:
-        _update(connection, "traps", "verdict", verdict["id"], trap_columns(result), ("extra", "result"))
+        _update(connection, "traps", "verdict", verdict["id"], trap_result_columns(result), ("extra", "result"))
         for row in trap_defect_rows(result):
             connection.execute(
                 "UPDATE trap_defects SET points = ?, max_points = ? WHERE verdict = ? AND number = ?",

@@ -211,7 +211,7 @@ class Batch:
             self._record_not_judged(task.record, task.versions, result.error)
             self._unjudged.add(task.record.digest)
             if len(self._unjudged) >= UNJUDGED_IN_A_ROW:
-                if self._failed_trial(exercise_id, 1) is not None:
+                if self._failed_starter(exercise_id, 1) is not None:
                     raise KitError(f"the last {UNJUDGED_IN_A_ROW} submissions could not be judged: {result.error}")
                 self._unjudged.clear()
 
@@ -248,7 +248,7 @@ class Batch:
         """
         if self._starter_was_judged:
             return True
-        failed = self._failed_trial(exercise_id, self._engine.width)
+        failed = self._failed_starter(exercise_id, self._engine.width)
         if failed is None:
             self._starter_was_judged = True
         elif failed.is_exercise_broken:
@@ -257,11 +257,11 @@ class Batch:
             raise KitError(failed.error + ("; --allow-open grades all the same" if failed.is_host_open else ""))
         return self._starter_was_judged
 
-    def _failed_trial(self, exercise_id: str, times: int) -> TaskResult | None:
+    def _failed_starter(self, exercise_id: str, times: int) -> TaskResult | None:
         """Judge the exercise's starter this many times at once. Return the first result without a verdict, if any."""
         submit, location = self._engine.executor.submit, self._engine.location
-        trials = [submit(tasks.trial, location, exercise_id) for _ in range(times)]
-        return next((result for result in map(_result, trials) if result.verdict is None), None)
+        futures = [submit(tasks.judge_starter, location, exercise_id) for _ in range(times)]
+        return next((result for result in map(_result, futures) if result.verdict is None), None)
 
 
 def _result(future: Future[TaskResult]) -> TaskResult:

@@ -194,7 +194,7 @@ def versions_for_traps(course: Course, exercise_id: str) -> Versions:
     )
 
 
-SEED_OF_TRIAL = 1
+SEED_OF_STARTER = 1
 
 
 class CourseLocation(Struct, frozen=True, kw_only=True):
@@ -227,7 +227,7 @@ def judge(location: CourseLocation, task: Task) -> TaskResult:
     return TaskResult(verdict=verdict)
 
 
-def trial(location: CourseLocation, exercise_id: str) -> TaskResult:
+def judge_starter(location: CourseLocation, exercise_id: str) -> TaskResult:
     """Judge an exercise's starter, to check that this machine can judge at all."""
     course = Course(root=Path(location.root))
     path = course.pristine(course.editable_files(exercise_id)[0])
@@ -236,7 +236,7 @@ def trial(location: CourseLocation, exercise_id: str) -> TaskResult:
         reason = f"its starter {course.shown(path)} cannot be judged: {starter.reason}"
         return TaskResult(error=reason, is_exercise_broken=True)
     record = SubmissionRecord(student="", exercise=exercise_id, file=path.name, digest="")
-    task = Task(record=record, versions=versions(course, exercise_id), submission=starter, seed=SEED_OF_TRIAL)
+    task = Task(record=record, versions=versions(course, exercise_id), submission=starter, seed=SEED_OF_STARTER)
     return judge(location, task)
 
 

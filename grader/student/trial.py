@@ -42,15 +42,16 @@ MOST_COLUMNS = 100
 
 
 class Trial(Struct, frozen=True, kw_only=True):
-    """What to run: a file, the finding in words, and the recorded steps of its check as bytes.
+    """What to run: a file, a note on the finding, and the recorded steps of its check as bytes.
 
-    Without a finding, the steps are those of an ordinary call. `claim` is the sentence with which the script fails.
+    The script fails with `sentence`, which says what the check found. Without a finding, the steps are those of an
+    ordinary call.
     """
 
     exercise: str
     file: str
     note: str
-    claim: str
+    sentence: str
     replay: bytes
     prints_code: bool = False
     """Whether to print the script instead of running it."""
@@ -77,15 +78,15 @@ def plan_trial(
     file = str(_runnable(course, exercise, choice))
     if failed is None:
         reason = "none that failed can be repeated here" if checks_to_repeat(verdict) else "no check that ran failed"
-        note, claim, replay = f"an ordinary call: {reason}", "", _ordinary_call(exercise, verdict)
+        note, failure, replay = f"an ordinary call: {reason}", "", _ordinary_call(exercise, verdict)
     else:
         from grader.student.replay import plan_replay
 
         finding = next(each.finding for each in verdict.checks if each.check == failed.check and each.finding)
-        claim = printable(sentence(finding))
-        note = f'in "{check_name(failed.check, check_names(exercise))}": {claim}'
+        failure = printable(sentence(finding))
+        note = f'in "{check_name(failed.check, check_names(exercise))}": {failure}'
         replay = msgspec.msgpack.encode(plan_replay(exercise, failed, _accepted_errors(exercise, failed.check)))
-    return Trial(exercise=exercise.id, file=file, note=note, claim=claim, replay=replay, prints_code=prints_code)
+    return Trial(exercise=exercise.id, file=file, note=note, sentence=failure, replay=replay, prints_code=prints_code)
 
 
 def _accepted_errors(exercise: Exercise, check_id: str) -> list[str]:
@@ -162,14 +163,14 @@ def _run(course: Course, trial: Trial) -> int:
         if trial.prints_code:
             with silent():
                 module = import_file(path, path.stem)
-            click.echo(f"{note}\n{write_script(exercise, replay, module, path, trial.claim)}", nl=False)
+            click.echo(f"{note}\n{write_script(exercise, replay, module, path, trial.sentence)}", nl=False)
             return 0
         module = import_file(path, path.stem)
     except BaseException as error:  # noqa: BLE001 - the student sees any exception, SystemExit included
         click.echo(_traceback_of(error, path), nl=False)
         return 1
     click.echo(note)
-    return _run_script(write_script(exercise, replay, module, path, trial.claim), module, path)
+    return _run_script(write_script(exercise, replay, module, path, trial.sentence), module, path)
 
 
 def _run_script(script: str, module: ModuleType, path: Path) -> int:

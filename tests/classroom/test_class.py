@@ -178,7 +178,7 @@ def test_an_exercises_versions_are_computed_once_until_its_files_change(own_cour
 
 def test_a_starter_that_is_missing_is_named_by_its_path(own_course):
     own_course.pristine(own_course.editable_files(EXERCISE)[0]).unlink()
-    told = tasks.trial(CourseLocation(root=str(own_course.root), is_strict=True), EXERCISE)
+    told = tasks.judge_starter(CourseLocation(root=str(own_course.root), is_strict=True), EXERCISE)
     assert told.error == (
         "its starter exercises/exercise_03/.starter/attention.py cannot be judged:"
         " there is no file attention.py; check the path"

@@ -17,11 +17,11 @@ from grader.classroom.gradebook.rows import (
     as_json,
     check_pages,
     check_rows,
-    columns_of_trap_verdict,
     defect_rows,
     time_text,
-    trap_columns,
     trap_defect_rows,
+    trap_result_columns,
+    trap_verdict_columns,
     verdict_columns,
 )
 from grader.errors import UsageError
@@ -193,9 +193,9 @@ class Gradebook(GradebookConnection):
     def record_trap(self, batch: int, trap: SubmissionRecord, versions: Versions, result: TrapResult) -> int:
         """Record the result of a trap as its verdict. Return its id."""
         with self.transaction() as connection:
-            columns = self._about(connection, batch, trap, versions) | columns_of_trap_verdict(result)
+            columns = self._about(connection, batch, trap, versions) | trap_verdict_columns(result)
             row = _insert(connection, "verdicts", columns)
-            _insert_all(connection, "traps", row, [trap_columns(result)])
+            _insert_all(connection, "traps", row, [trap_result_columns(result)])
             _insert_all(connection, "trap_defects", row, trap_defect_rows(result))
             return row
 

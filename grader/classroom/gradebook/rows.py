@@ -103,7 +103,7 @@ def _isolation_columns(isolation: Mapping[str, bool]) -> dict[str, Any]:
     }
 
 
-def columns_of_trap_verdict(result: TrapResult) -> dict[str, Any]:
+def trap_verdict_columns(result: TrapResult) -> dict[str, Any]:
     """Return the columns of a trap's verdict."""
     return {
         "outcome": result.outcome(),
@@ -116,7 +116,7 @@ def columns_of_trap_verdict(result: TrapResult) -> dict[str, Any]:
     }
 
 
-def trap_columns(result: TrapResult) -> dict[str, Any]:
+def trap_result_columns(result: TrapResult) -> dict[str, Any]:
     """Return the columns of a trap's result."""
     return {"extra": result.extra, "depends_on_time": result.depends_on_time(), "result": as_json(result)}
 
