@@ -122,7 +122,5 @@ class PastVerdict(Struct, frozen=True, kw_only=True):
     max_score: float | None
     reason: str
     digest: str
-    file: str
     seed: int
-    kit: str
     regraded_for: str

@@ -128,7 +128,9 @@ def _platform_path(grade: GradeRow) -> Path | None:
 
 def formats_of_grades() -> list[str]:
     """Return the formats that need only grades, and so include exercises that the course no longer has."""
-    return sorted(name for name, export in EXPORTS.items() if getattr(export, "has_grades_only", False))
+    return sorted(
+        name for name, export in EXPORTS.items() if isinstance(export, ClassExport) and export.has_grades_only
+    )
 
 
 def removed_exercises(gradebook: Path, course: Course, to: str) -> list[str]:

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Self
 
 import msgspec
 from msgspec import Struct
@@ -119,12 +118,6 @@ class ClassRecords(GradebookConnection):
         """Open the file. Raise `UsageError` if it is not a gradebook."""
         super().__init__(path, writes=False)
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
     def exercises(self) -> list[str]:
         """Return the exercises that have submissions, in the order of their numbers."""
         return sorted((row[0] for row in self.rows("SELECT DISTINCT exercise FROM submissions")), key=exercise_number)
@@ -217,7 +210,7 @@ class ClassRecords(GradebookConnection):
 
 STATEMENT = """
     SELECT submissions.exercise || iif(kind = 'trap', ', trap', '') AS exercise, judged_at, outcome, score, max_score,
-        coalesce(verdicts.reason, '') AS reason, digest, file, verdicts.seed AS seed, kit,
+        coalesce(verdicts.reason, '') AS reason, digest, verdicts.seed AS seed,
         coalesce(regrades.reason, '') AS regraded_for
     FROM verdicts
     JOIN submissions ON submissions.id = submission
@@ -229,8 +222,7 @@ STATEMENT = """
 
 def student_history(gradebook: Path, student: str) -> list[PastVerdict]:
     """Return a student's verdicts by exercise, oldest first. `student` is an id or a full name."""
-    book = GradebookConnection(gradebook, writes=False)
-    try:
+    with GradebookConnection(gradebook, writes=False) as book:
         named = [row[0] for row in book.rows("SELECT student FROM students WHERE name = ?", student)]
         for name in (student, *(named if len(named) == 1 else ())):
             found = [PastVerdict(**row) for row in book.rows(STATEMENT, name)]
@@ -239,5 +231,3 @@ def student_history(gradebook: Path, student: str) -> list[PastVerdict]:
         if book.row("SELECT 1 FROM students WHERE student = ? OR name = ?", student, student):
             return []
         raise UsageError(f"there is no student {student!r} in {gradebook}; export --to csv lists all students")
-    finally:
-        book.close()

@@ -5,7 +5,7 @@ import os
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from filelock import BaseFileLock, FileLock, Timeout
 
@@ -104,6 +104,12 @@ class GradebookConnection:
         except BaseException:
             self.close()
             raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def close(self) -> None:
         """Close the file and release the lock."""

@@ -3,7 +3,7 @@
 import sqlite3
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import msgspec
 
@@ -58,12 +58,6 @@ class Gradebook(GradebookConnection):
     def _prepare(self, *, writes: bool) -> None:
         super()._prepare(writes=writes)
         check_pages(self._connection)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def seed(self) -> int | None:
         """Return the seed of the first batch, which later batches keep, or None in a new gradebook."""

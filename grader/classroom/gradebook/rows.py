@@ -259,7 +259,7 @@ def _stored_finding(row: Row | dict[str, Any]) -> Finding | None:
         kind=kind,
         detail=detail,
         message=row["finding"],
-        location=None if row["location"] in (None, "null") else msgspec.json.decode(row["location"], type=Location),
+        location=None if row["location"] is None else msgspec.json.decode(row["location"], type=Location),
         sizes=SizeComparison(message=row["sizes"]) if row["sizes"] else None,
     )
 
