@@ -77,10 +77,12 @@ def _source_lines(path: Path) -> list[str]:
     submission = read_submission(path, path.name)
     if isinstance(submission, Unreadable):
         raise UsageError(f"there is nothing to compare: {submission.reason}")
-    lines = []
-    for chunk in submission.chunks:
-        lines += [line + "\n" for line in chunk.text.rstrip("\n").split("\n")]
-    return lines
+    return [line for chunk in submission.chunks for line in _lines(chunk.text)]
+
+
+def _lines(text: str) -> list[str]:
+    """Return the lines of a text, each with a line break, without empty lines at the end."""
+    return [line + "\n" for line in text.rstrip("\n").split("\n")]
 
 
 class SideBySide(Struct, frozen=True, kw_only=True):
@@ -94,11 +96,7 @@ def compare_with_reference(course: Course, exercise_id: str) -> SideBySide:
     """Return both diffs. Raise `UsageError` in a student edition whose solution has not been revealed."""
     reference = _reference_text(course, exercise_id)
     module, _ = course.editable_files(exercise_id)
-    starter = read_submission(course.pristine(module), module.name)
-    if isinstance(starter, Unreadable):
-        raise UsageError(starter.reason)
-    before = "".join(chunk.text for chunk in starter.chunks).splitlines(keepends=True)
-    after = reference.splitlines(keepends=True)
+    before, after = _source_lines(course.pristine(module)), _lines(reference)
     difference = "".join(difflib.unified_diff(before, after, f"starter/{module.name}", f"reference/{module.name}"))
     return SideBySide(yours=changes(course, exercise_id), reference=difference)
 

@@ -9,6 +9,7 @@ from msgspec import Struct, structs
 from grader.errors import KitError
 from grader.processes.examiner_process import CancelledError
 from grader.processes.pool import ExaminerPool
+from grader.report.console import NOTE_SECONDS
 from grader.spec.exercise import Exercise
 from grader.spec.paths import Course
 from grader.student.claims import withhold
@@ -107,9 +108,6 @@ QUIET_SECONDS = 0.03
 LONG_QUIET_SECONDS = 0.4
 """`QUIET_SECONDS` for a file that is not gradable or looks incomplete: it may still be being written."""
 
-SLOW_SECONDS = 0.5
-"""Seconds after which a waiting student is informed that grading continues."""
-
 CANCEL_SECONDS = 2.0
 """A judgement is cancelled if a newer submission has waited this long: longer than a new examiner takes to start."""
 
@@ -163,7 +161,7 @@ class FollowedExercise:
     def seconds_to_wait(self, at_most: float) -> float:
         """Return after how many seconds to ask for `next_event` again, if no message arrives before."""
         if self._judged is None:
-            return min(at_most, SLOW_SECONDS / 2)
+            return min(at_most, NOTE_SECONDS / 2)
         return min(at_most, max(self._saved + self._quiet_seconds(self._judged) - time.monotonic(), 0.0))
 
     def next_event(self) -> Event | None:
@@ -192,9 +190,9 @@ class FollowedExercise:
         return self._last_event.verdict if self._last_event else None
 
     def is_slow(self) -> bool:
-        """Return whether a judgement has taken longer than `SLOW_SECONDS`; true only once for each judgement."""
+        """Return whether a judgement has taken longer than `NOTE_SECONDS`; true only once for each judgement."""
         started = self._judging.started()
-        if started is None or started == self._slow or time.monotonic() - started < SLOW_SECONDS:
+        if started is None or started == self._slow or time.monotonic() - started < NOTE_SECONDS:
             return False
         self._slow = started
         return True
