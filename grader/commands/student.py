@@ -1,4 +1,4 @@
-"""Commands for students: the list, start, grade, watch, hint, guide, trap, try, diff, reset, solution, report."""
+"""Commands for students: list, start, grade, watch, hint, guide, claim, trap, try, diff, reset, solution, report."""
 
 import contextlib
 import sys
@@ -287,9 +287,8 @@ def trap(
         raise UsageError(f"{place} is new and empty; write your tests there. exercises/README.md shows how (The trap)")
     written = read_trap(course, exercise_id, path)
     home = home_of(course, exercise_id)
-    with judging_note(written.label) as clear:
+    with judging_note(written.label):
         result = judge_trap(course, exercise_id, written, seed=seed, home=home, strict=strict, lanes=usable_cores())
-        clear()
     details = details_of(course, result)
     if as_json:
         click.echo(render_trap_json(result).encode())  # UTF-8 wherever stdout goes

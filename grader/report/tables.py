@@ -1,4 +1,8 @@
-"""Terminal pages besides verdicts: the list of exercises, hints, a student's history, the doctor's table."""
+"""Terminal pages besides verdicts, and the table of hunts in Markdown.
+
+The pages are the list of exercises, the steps of the first hunts, the summaries of a completed theme and course, hints,
+a student's history, and the doctor's table.
+"""
 
 import re
 import time

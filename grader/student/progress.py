@@ -1,4 +1,8 @@
-"""A student's progress, stored in the course's `.grader/`: the last verdicts and the hints given so far."""
+"""A student's progress in each exercise, stored in the course's `.grader/`.
+
+It contains the last verdict, the attempts and the best one, the hints given so far, claims, the answers in `guide`, and
+the number of runs of the trap.
+"""
 
 import contextlib
 import math
