@@ -62,8 +62,8 @@ def closed():
         os.kill(os.getpid(), signal.SIGHUP)
     print("goes on")
 
+signal.signal(signal.SIGHUP, signal.SIG_IGN if sys.argv[1] == "nohup" else signal.SIG_DFL)
 if sys.argv[1] == "nohup":
-    signal.signal(signal.SIGHUP, signal.SIG_IGN)
     closed()
 elif sys.argv[1] == "thread":
     before = signal.getsignal(signal.SIGTERM)
