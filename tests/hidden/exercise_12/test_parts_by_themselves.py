@@ -22,11 +22,3 @@ def test_inner_attention_by_itself(subject, reference, gaussian):
     theirs = reference.build({}, entry="ScaleDotProductAttention")
     ours = subject.build({}, entry="ScaleDotProductAttention")
     compare(ours(**inputs), theirs(**inputs), "ScaleDotProductAttention by itself: output")
-
-
-def test_inner_attention_with_large_scores(subject, reference, gaussian):
-    steps = torch.arange(1.0, J + 1)[:, None]
-    inputs = {"q": torch.full((B, H, I, D), 1e4), "k": 1e4 * steps.expand(B, H, J, D), "v": gaussian(B, H, J, D)}
-    theirs = reference.build({}, entry="ScaleDotProductAttention")
-    ours = subject.build({}, entry="ScaleDotProductAttention")
-    compare(ours(**inputs), theirs(**inputs), "keys that score about 1e8 higher one after the other: output")
