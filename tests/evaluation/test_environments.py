@@ -22,7 +22,6 @@ from grader.evaluation.rewards import Scheme
 from grader.spec.loading import load_exercise
 from grader.spec.paths import Course
 from grader.trap.result import Caught, DefectResult, TrapResult
-from tests.support.api import end_examiners_and_threads
 from tests.support.paths import ROOT
 from tests.support.watching import small_course
 
@@ -36,13 +35,6 @@ CONTRADICTED = "total not depends tokens[0, 1]"
 """A claim that is true of the starter and false of the reference."""
 
 HOSTILE = "import os\nos._exit(0)\n"
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _examiners_end_with_this_module():
-    yield
-    inquiry.close()
-    end_examiners_and_threads()
 
 
 @pytest.fixture(scope="module")
