@@ -237,7 +237,7 @@ def seed_option(text: str) -> Callable[[Command], Command]:
 
 
 def file_option(text: str) -> Callable[[Command], Command]:
-    """Return a decorator that adds `--file` with this help text. The path is that of a file that may be judged."""
+    """Return a decorator that adds `--file` with this help text. It refuses a link and a missing file."""
     return click.option("--file", "path", type=click.Path(path_type=Path), callback=_require_file, help=text)
 
 

@@ -21,6 +21,7 @@ from grader.report.findings import explanation_words, full_text, sentence, size_
 from grader.report.phrases import (
     Shell,
     advice,
+    capitalized,
     cause_notes,
     cause_word,
     defect_label,
@@ -201,11 +202,10 @@ def _rows(verdict: Verdict, exercise: Exercise) -> list[dict[str, str]]:
 
 def _cause(cause: Cause, exercise: Exercise, *, has_picture: bool, has_printed: bool) -> dict[str, Any]:
     finding = cause.finding
-    explanation = explanation_words(finding.explanation) if finding.explanation else ""
     return {
         "mark": cause_word(cause),
         "text": printable_ends(sentence(finding), MOST_TEXT),
-        "explanation": f"{explanation[:1].upper()}{explanation[1:]}." if explanation else "",
+        "explanation": f"{capitalized(explanation_words(finding.explanation))}." if finding.explanation else "",
         "place": printable(str(finding.location)) if finding.location else "",
         "line": printable_line(finding.location.text.strip()) if finding.location else "",
         "notes": cause_notes(cause, exercise, check_names(exercise)),

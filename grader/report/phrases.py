@@ -371,7 +371,7 @@ def _unfixed(verdict: Verdict) -> list[DefectVerdict]:
 
 
 class NextStep(Struct, frozen=True, kw_only=True):
-    """What a student can do now. `command` is what to type or read for it; it is empty if there is no such thing."""
+    """What a student can do now. `command` is the command to type or the file to read; it may be empty."""
 
     text: str
     command: str = ""
@@ -383,11 +383,11 @@ def next_steps(verdict: Verdict, exercise: Exercise, shell: Shell = Shell.TERMIN
     if situation is Situation.CANNOT_RUN:
         return [_step_to_run(verdict, exercise, shell)]
     if situation is Situation.RIGHT_SO_FAR:
-        return [NextStep(text=_capitalized(HAND_IN))]
+        return [NextStep(text=capitalized(HAND_IN))]
     if situation is Situation.AWAITS_CLAIM:
         return [
-            NextStep(text=_capitalized(SEARCH)),
-            NextStep(text=_capitalized(CLAIM_QUESTION), command=_claim(exercise.id)),
+            NextStep(text=capitalized(SEARCH)),
+            NextStep(text=capitalized(CLAIM_QUESTION), command=_claim(exercise.id)),
         ]
     in_notebook = shell is Shell.NOTEBOOK
     if situation is Situation.FIXED:
@@ -402,15 +402,16 @@ def next_steps(verdict: Verdict, exercise: Exercise, shell: Shell = Shell.TERMIN
 
 
 def _step_to_run(verdict: Verdict, exercise: Exercise, shell: Shell) -> NextStep:
-    """Return the step after which a file that cannot be graded can be graded."""
+    """Return the step that makes a file gradable."""
     repair = _repair(verdict, exercise, shell)
     if repair:
         again = command(GRADE, exercise.id, shell=shell)
-        return NextStep(text=f"{_capitalized(repair)}, then grade again", command=again)
+        return NextStep(text=f"{capitalized(repair)}, then grade again", command=again)
     return NextStep(text="Restore the starter and keep a copy of your file", command=command("reset", exercise.id))
 
 
-def _capitalized(text: str) -> str:
+def capitalized(text: str) -> str:
+    """Return a text with a capital letter at its beginning; `str.capitalize` would also lower the other letters."""
     return f"{text[:1].upper()}{text[1:]}"
 
 

@@ -24,6 +24,7 @@ from grader.report.phrases import (
     MOST_FINDING_TEXT,
     Shell,
     advice_lines,
+    capitalized,
     cause_notes,
     cause_word,
     checks_note,
@@ -211,8 +212,7 @@ class _PageParts:
         text = Text(printable_ends(sentence(finding), MOST_FINDING_TEXT))
         lines: list[Line] = [marked((f"{mark:>{INDENT - 2}}  ", "red"), text)]
         if finding.explanation:
-            words = explanation_words(finding.explanation)
-            lines.append(indented(Text(f"{words[:1].upper()}{words[1:]}.")))
+            lines.append(indented(Text(f"{capitalized(explanation_words(finding.explanation))}.")))
         if finding.location:
             line = printable_line(finding.location.text.strip())
             place = (f"{printable(str(finding.location), MOST_PLACE)}: ", "dim")

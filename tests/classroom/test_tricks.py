@@ -137,7 +137,9 @@ ROOT_NAMES = (
 def test_no_folder_of_a_student_changes_the_layout_or_hides_anybody(tmp_path, place, name, is_zip):
     root = make_class(tmp_path / "class", place)
     if (root / name).exists():
-        pytest.skip("a download from this platform has this name at its top, so no student's folder can")
+        pytest.skip(
+            "downloads from this platform use this name for a file of their own, so no student's folder can have it"
+        )
     layout, honest, _ = listed(root)
     assert len(honest) == len(STUDENTS)
     for inside in ("exercise_03/attention.py", "s101/exercise_03/attention.py", "s102/attention.py", "attention.py"):

@@ -108,7 +108,7 @@ def parent_of(process: int) -> int | None:
 
 
 def ended(processes: set[int], seconds: float = 30) -> bool:
-    """Whether all of them end within so many seconds; a zombie has ended."""
+    """Return whether all processes end within this many seconds. A zombie counts as ended."""
     deadline = time.monotonic() + seconds
     while (left := any(parent_of(each) is not None for each in processes)) and time.monotonic() < deadline:
         time.sleep(0.02)

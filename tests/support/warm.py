@@ -105,7 +105,7 @@ class WarmCourse:
         )
 
     def nursery(self) -> int:
-        """Return the id of the nursery, a sibling of the warm process whose parent has ended as well."""
+        """Return the id of the nursery. Its parent has ended, and so has the parent of the warm process."""
         warm = self.warmed()
         family = {warm, *relatives(warm)}
         return next(each for each in family - {warm} if parent_of(each) not in family)

@@ -182,7 +182,7 @@ def number_of_attacks(course: Course) -> int:
 
 
 def _described_attacks(course: Course) -> dict[Path, Attack]:
-    """Return the right verdict on each attack by its path. There is no file for an attack that tests generate."""
+    """Map the path of each attack to its right verdict. An attack that tests generate has no file at its path."""
     described = {}
     for page in sorted(_attack_folder(course).glob("*/expected.yaml")):
         expected = msgspec.convert(yaml.safe_load(page.read_bytes()), dict[str, Attack])

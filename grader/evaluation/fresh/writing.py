@@ -108,7 +108,7 @@ def write_hunt(base_course: Course, course: Course, made: Made, seed: int, numbe
 
 
 def _wrapped(text: str, bullet: str = "") -> str:
-    """Return a text in lines of a README, which begin after the bullet if there is one."""
+    """Break a text into lines of a README. The lines after the first are indented by the width of the bullet."""
     indent = " " * len(bullet)
     return textwrap.fill(text, LINE, initial_indent=bullet, subsequent_indent=indent, break_long_words=False)
 
