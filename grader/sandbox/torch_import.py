@@ -29,6 +29,9 @@ META_FACTORIES = ("empty.memory_format", "empty_strided", "tril_indices", "triu_
 STUBBED = ("torch._dynamo", "torch._inductor")
 """The compiler's packages."""
 
+NEED_META = {*STUBBED, "torch._export", "torch.export", "torch.onnx"}
+"""The packages that use the meta device before they are imported whole, so that it must be imported first."""
+
 THREAD_SETTINGS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEXPR_NUM_THREADS")
 MADV_COLLAPSE = 25
 LARGE_PAGE = 2 << 20
@@ -211,11 +214,13 @@ class LazyLoader(importlib.abc.Loader):
 
 
 class _LazyFinder(importlib.abc.MetaPathFinder):
-    """Finds the module `LAZY` as usual, with a loader that delays running it."""
+    """Finds the module `LAZY` with a loader that delays running it, and runs it before an import that needs it."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
+        if fullname in NEED_META:
+            complete_torch()
         spec = PathFinder.find_spec(fullname, path, target) if fullname == LAZY else None
         if spec is not None and spec.loader is not None:
             spec.loader = LazyLoader(spec.loader)

@@ -228,6 +228,7 @@ def test_limits_of_the_description_hold_on_the_command_line(tmp_path) -> None:
         "id": "values_of_many_and_wide",
         "status": "not_run",
         "finding": "it hung 2 times in forward, so it is not run again",
+        "advice": "",
         "seconds": 0.0,
     }
     assert running_with(str(tmp_path)) == set()

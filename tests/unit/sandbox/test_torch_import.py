@@ -33,6 +33,17 @@ def test_a_torch_without_the_functions_to_complete_it_on_use_is_imported_whole()
 
 
 @pytest.mark.parametrize(
+    "statement",
+    ["from torch.nn.attention.bias import causal_lower_right", "import torch._inductor.compile_fx", "torch.onnx"],
+)
+def test_a_part_of_torch_that_imports_the_compiler_can_be_imported(statement: str) -> None:
+    script = f"from grader.sandbox.torch_import import import_torch\nimport_torch()\nimport torch\n{statement}"
+    command = [sys.executable, "-c", script]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize(
     "file", sorted((ROOT / "tests" / "hidden").glob("*/test_*.py")), ids=lambda file: file.parent.name
 )
 def test_no_hidden_test_makes_a_generator_which_takes_half_a_second_to_import(file) -> None:
