@@ -4,8 +4,7 @@ import msgspec
 
 from grader.checks.runner import Runner, new_reference
 from grader.processes.workers import WorkerSource
-from grader.spec.exercise import Exercise
-from grader.spec.fragments import put_back
+from grader.spec.fragments import make_variant
 from grader.spec.paths import Course
 from grader.student.explanations import SOLUTION, Explanation, Solution
 from grader.student.locks import Lock, as_numbers, make_lock, steps_of
@@ -29,7 +28,7 @@ def lock_explanations(course: Course, runner: Runner, source: WorkerSource) -> L
         weights = _ask_reference(course, runner, text)
         answers = {
             subset: mirrored_answers(
-                runner.exercise, source, submission_from_text(_variant(exercise, text, subset)), LOCK_SEED, weights
+                runner.exercise, source, submission_from_text(make_variant(text, exercise, subset)), LOCK_SEED, weights
             )
             for subset in exercise.subsets()
         }
@@ -77,7 +76,3 @@ def _ask_reference(course: Course, runner: Runner, text: str) -> Weights:
         ]
         for check, size_cases in runner.reference.asked_and_answered().items()
     }
-
-
-def _variant(exercise: Exercise, text: str, subset: frozenset[str]) -> str:
-    return put_back(text, [defect for defect in exercise.defects if defect.id in subset])

@@ -18,7 +18,7 @@ from grader.processes.workers import WorkerSource
 from grader.sandbox.values import flatten
 from grader.spec.exercise import Exercise
 from grader.spec.fields import size_of
-from grader.spec.fragments import put_back
+from grader.spec.fragments import make_variant, put_back
 from grader.spec.loading import load_exercise
 from grader.spec.paths import Course, write_product
 from grader.spec.properties import Property
@@ -133,7 +133,7 @@ class _Verdicts:
         problems = list(self._undetected_defects())
         subsets = list(self._exercise.subsets())
         for seed, subset in product(SEEDS, subsets):  # the reference's answers at one seed serve all subsets
-            text = put_back(self._reference, [defect for defect in self._exercise.defects if defect.id in subset])
+            text = make_variant(self._reference, self._exercise, subset)
             problem = self._misattribution(subset, self._verdict(text, seed))
             if problem:
                 defects = ", ".join(sorted(subset)) or "no defect"

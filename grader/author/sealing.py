@@ -13,7 +13,7 @@ from grader.checks.runner import Runner, new_reference
 from grader.errors import BrokenExerciseError
 from grader.processes.workers import WorkerSource
 from grader.spec.exercise import Exercise, near_miss_id
-from grader.spec.fragments import put_back
+from grader.spec.fragments import make_variant
 from grader.spec.paths import Course
 from grader.student.explanations import SOLUTION
 from grader.submission import submission_from_text
@@ -105,7 +105,7 @@ def _record_seed(course: Course, runner: Runner, recorder: Recorder, seed: int) 
     fails_starter = not exercise.defects
     for subset in exercise.subsets():
         if subset:
-            variant = put_back(text, [defect for defect in exercise.defects if defect.id in subset])
+            variant = make_variant(text, exercise, subset)
             examination = runner.examine(submission_from_text(variant), seed, only=checks)
             failures[_by_numbers(exercise, variant_name(subset))] = _failures(examination)
             fails_starter = any(outcome.status is not Status.PASSED for outcome in examination.outcomes)

@@ -287,7 +287,7 @@ def trap(
         raise UsageError(f"{place} is new and empty; write your tests there. exercises/README.md shows how (The trap)")
     written = read_trap(course, exercise_id, path)
     home = home_of(course, exercise_id)
-    with judging_note(written.label):
+    with judging_note(written.name):
         result = judge_trap(course, exercise_id, written, seed=seed, home=home, strict=strict, lanes=usable_cores())
     details = details_of(course, result)
     if as_json:

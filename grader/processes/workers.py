@@ -103,7 +103,8 @@ class Worker:
         """The first bytes of a message that did not come in time; receiving again goes on with them."""
         self._printed = b""
         self._is_killed = False
-        self._ended = ""
+        self._is_awaited = False
+        self._exit_code: int | None = None
 
     def wait_until_confined(self) -> Isolation:
         """Return the worker's protections. Raises `KitError` if it fails before, since no submission has run yet."""
@@ -113,7 +114,7 @@ class Worker:
             ended_by_itself = isinstance(error, ClosedError) and self._process.has_ended(GRACE_SECONDS)
             why = last_complaint(self._stderr)
             how = self.end()
-            kind = KilledUnconfinedError if ended_by_itself and how in KILLED else KitError
+            kind = KilledUnconfinedError if ended_by_itself and self._exit_code in KILLED else KitError
             raise kind(f"a worker could not be confined: it {how}{why}") from error
         assert isinstance(reply, Isolation)
         return reply
@@ -157,7 +158,7 @@ class Worker:
         except ClosedError as error:
             ended_by_itself = self._process.has_ended(GRACE_SECONDS)
             how = self.end()
-            raise KilledError(how) if ended_by_itself and how in KILLED else DiedError(how) from error
+            raise KilledError(how) if ended_by_itself and self._exit_code in KILLED else DiedError(how) from error
 
     def printed(self) -> bytes:
         """Return the output on stdout since the last call."""
@@ -210,10 +211,10 @@ class Worker:
     def end(self) -> str:
         """Kill the worker and all processes that it started; describe how it ended."""
         self.kill()
-        if not self._ended:
-            self._ended = "was lost"  # if waiting fails, the next call does not wait again
-            self._ended = describe_end(self._process.wait())
-        return self._ended
+        if not self._is_awaited:
+            self._is_awaited = True  # if waiting fails, the next call does not wait again
+            self._exit_code = self._process.wait()
+        return "was lost" if self._exit_code is None else describe_end(self._exit_code)
 
 
 def _read(file: IO[bytes], start: int) -> bytes:
@@ -240,9 +241,9 @@ def output_files() -> tuple[IO[bytes], IO[bytes]]:
     return tempfile.TemporaryFile(), tempfile.TemporaryFile()
 
 
-KILLED = ("was killed", "was ended by SIGTERM")
-"""Ends with a cause outside the kit: at the time of the lookup the kit has not killed the worker, and seccomp keeps a
-submission from doing it."""
+KILLED = (-signal.SIGKILL, -signal.SIGTERM)
+"""Exit codes with a cause outside the kit: the kit has not killed the worker yet when it compares them, and seccomp
+keeps a submission from doing it."""
 
 
 def describe_end(exit_code: int) -> str:
@@ -253,7 +254,7 @@ def describe_end(exit_code: int) -> str:
         name = signal.Signals(-exit_code).name
     except ValueError:
         name = f"signal {-exit_code}"
-    return {"SIGSEGV": "crashed the interpreter (segmentation fault)", "SIGKILL": KILLED[0]}.get(
+    return {"SIGSEGV": "crashed the interpreter (segmentation fault)", "SIGKILL": "was killed"}.get(
         name, f"was ended by {name}"
     )
 

@@ -2,7 +2,7 @@
 
 import ast
 import difflib
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from grader.errors import SpecError
 from grader.spec.exercise import Defect, Exercise, NearMiss
@@ -16,6 +16,11 @@ def put_back(reference: str, defects: Iterable[Defect]) -> str:
         for was, fix in defect.edits():
             text = replace_fragment(text, fix, was, f"defect {defect.id}")
     return text
+
+
+def make_variant(reference: str, exercise: Exercise, subset: Collection[str]) -> str:
+    """Return the reference with the defects whose ids are in the subset."""
+    return put_back(reference, [defect for defect in exercise.defects if defect.id in subset])
 
 
 def fix_defects(starter: str, defects: Iterable[Defect]) -> str:

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from grader.errors import UsageError
 from grader.spec.exercise import Exercise
-from grader.spec.fragments import put_back
+from grader.spec.fragments import make_variant
 from grader.spec.loading import load_exercise
 from grader.spec.paths import Course
 from grader.spec.wrong_fixes import load_wrong_fixes, path_of
@@ -41,7 +41,6 @@ class Implementation(Struct, frozen=True, kw_only=True):
     source: Submission
     defects: frozenset[int] = frozenset()
     """The numbers of the defects, as students know them."""
-    is_reference: bool = False
 
 
 def implementations_of(course: Course, exercise: Exercise, *, has_every_wrong_fix: bool) -> list[Implementation]:
@@ -51,20 +50,19 @@ def implementations_of(course: Course, exercise: Exercise, *, has_every_wrong_fi
     """
     reference = course.reference(exercise.id).read_text(encoding="utf-8")
     numbers = exercise.numbers()
-    found = [_right(1, submission_from_text(reference), is_reference=True)]
+    found = [_right(1, submission_from_text(reference))]
     for path in sorted(course.alternatives(exercise.id).glob("*.py")):
         source = read_submission(path, "attention.py")
         if isinstance(source, Submission):
             found.append(_right(len(found) + 1, source))
     for count, subset in enumerate(exercise.subsets()):
         if subset:
-            defects = [defect for defect in exercise.defects if defect.id in subset]
             found.append(
                 Implementation(
                     role=Role.DEFECTIVE if len(subset) == 1 else Role.COMBINED,
-                    number=numbers[defects[0].id] if len(subset) == 1 else count,
-                    source=submission_from_text(put_back(reference, defects)),
-                    defects=frozenset(numbers[defect.id] for defect in defects),
+                    number=numbers[next(iter(subset))] if len(subset) == 1 else count,
+                    source=submission_from_text(make_variant(reference, exercise, subset)),
+                    defects=frozenset(numbers[defect] for defect in subset),
                 )
             )
     fixes = load_wrong_fixes(course, exercise.id)
@@ -99,7 +97,7 @@ def implementations_at_home(course: Course, exercise: Exercise, home: Home) -> l
         Implementation(role=Role.HALF_MENDED, number=number, source=source)
         for number, source in enumerate(home.earlier[:MOST_HALF_MENDED], 1)
     ]
-    return [_right(1, home.own, is_reference=True), combined, *earlier]
+    return [_right(1, home.own), combined, *earlier]
 
 
 def files_for_traps(course: Course, exercise_id: str) -> list[Path]:
@@ -121,5 +119,5 @@ def trap_digest(course: Course, exercise_id: str) -> str:
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
-def _right(number: int, source: Submission, *, is_reference: bool = False) -> Implementation:
-    return Implementation(role=Role.RIGHT, number=number, source=source, is_reference=is_reference)
+def _right(number: int, source: Submission) -> Implementation:
+    return Implementation(role=Role.RIGHT, number=number, source=source)

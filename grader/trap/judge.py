@@ -7,7 +7,7 @@ from collections.abc import Collection
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 
-from grader.errors import BrokenExerciseError, UsageError
+from grader.errors import UsageError
 from grader.processes.worker_source import CAN_FORK, open_worker_source
 from grader.processes.workers import WorkerSource
 from grader.sandbox.protocol import TestRun
@@ -71,7 +71,7 @@ class TrapJudge:
 
         Its tests may run for so many seconds. For a proof, the tests run on every wrong fix of a decoy, and on each of
         them at every seed. In a sealed edition, `home` has the student's fix. Raise `UsageError` if `home` is None
-        there, and `BrokenExerciseError` if no implementation is right.
+        there.
         """
         started = time.monotonic()
         exercise = load_exercise(self._course.description(exercise_id))
@@ -87,7 +87,7 @@ class TrapJudge:
                 f"your trap needs right code to accept, which is here your own fix. "
                 f"Grade {exercise.id} until every check passes, then judge the trap: python -m grader {exercise.id}"
             )
-        judgement = _Judgement(relay, exercise, implementations, trap.label, seed, is_proof=is_proof)
+        judgement = _Judgement(relay, exercise, implementations, trap.name, seed, is_proof=is_proof)
         return judgement.result(started, self._lanes)
 
 
@@ -107,8 +107,6 @@ class _Judgement:
         self._relay, self._exercise, self._implementations = relay, exercise, implementations
         self._file, self._seed, self._is_proof = file, seed, is_proof
         self._seeds = [random.Random(f"{seed}/{number}").randrange(MAX_SEED) for number in range(SEEDS)]  # noqa: S311 - seeds of inputs
-        if not any(each.role is Role.RIGHT for each in self._implementations):
-            raise BrokenExerciseError(f"{exercise.id}: there is no right implementation to run the trap on")
         self._observations: list[Observation] = []
         self._is_time_up = False
         self._dropped: set[int] = set()

@@ -63,7 +63,7 @@ class PooledTrapJudge:
             body=msgspec.msgpack.encode(
                 TrapRequest(exercise=exercise_id, trap=trap, seed=seed, is_proof=is_proof, home=home)
             ),
-            name=trap.label,
+            name=trap.name,
             seconds=PROOF_SECONDS if is_proof else MOST_SECONDS,
             topic=exercise_id,
             stamps=self._course.stamps(exercise_id),

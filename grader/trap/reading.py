@@ -4,7 +4,7 @@ from pathlib import Path
 
 from grader.errors import UsageError
 from grader.spec.exercise import Exercise
-from grader.spec.paths import TRAP, Course
+from grader.spec.paths import Course
 from grader.submission import Submission, Unreadable, read_submission
 from grader.trap.counting import max_score_of
 from grader.trap.relay import Trap
@@ -26,18 +26,18 @@ def read_trap(course: Course, exercise_id: str, path: Path | None = None) -> Tra
         raise UsageError(
             f"there is no {course.shown(file)}; write your tests there. exercises/README.md shows how (The trap)"
         )
-    return trap_of(read_submission(file, file.name), course.shown(file))
+    return trap_of(read_submission(file, file.name), file.name if path is None else course.shown(file))
 
 
 def trap_of(read: Submission | Unreadable, name: str) -> Trap:
-    """Return the trap in a file that was read; `name` is its name in errors.
+    """Return the trap in a file that was read; `name` is its name on pages and in errors.
 
     Raise `UsageError` if it is unreadable or too large.
     """
     problem = _problem(read)
     if problem:
         raise UsageError(f"{name}: {problem}")
-    return Trap(label=TRAP, text=_text(read))
+    return Trap(name=name, text=_text(read))
 
 
 def refuse_trap(exercise: Exercise, read: Submission | Unreadable, file: str, seed: int) -> TrapResult | None:

@@ -35,6 +35,7 @@ from grader.sandbox.traps.messages import (
 )
 from grader.sandbox.wire import MalformedError
 from grader.spec.exercise import Exercise
+from grader.spec.paths import TRAP
 from grader.submission import Submission
 
 TEST_SECONDS = 2.0
@@ -130,9 +131,9 @@ class Clock:
 
 
 class Trap(Struct, frozen=True, kw_only=True):
-    """A trap's file."""
+    """A trap's file: its name on pages, and its text."""
 
-    label: str
+    name: str
     text: str
 
 
@@ -257,7 +258,7 @@ class _Process:
     def run(self, seeds: list[int], runs: list[TestRun], noisy: int | None) -> None:
         """Relay until the end."""
         interface = self._exercise.interface
-        source = protocol.Source(label=self._trap.label, text=self._trap.text)
+        source = protocol.Source(label=TRAP, text=self._trap.text)
         request = RunTests(
             source=source, name=interface.entry(), is_class=not interface.function, seeds=seeds, runs=runs
         )

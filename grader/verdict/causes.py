@@ -113,7 +113,7 @@ def _cause(members: list[Outcome], verdict: Verdict) -> Cause:
 
 def _similarity(status: Status, finding: Finding) -> tuple[object, ...]:
     """Return a key that is equal for findings with one cause."""
-    if finding.location:
+    if finding.location and finding.kind is not FailureKind.TIMEOUT:  # one endless loop is found at any of its lines
         return status, finding.signature(), finding.location
     if finding.kind in GENERAL_KINDS:
         return status, finding.kind

@@ -10,7 +10,7 @@ from msgspec import structs
 from grader.checks.outcome import REFERENCE, Examination, Key, Status, variant_name
 from grader.checks.runner import Runner
 from grader.errors import BrokenExerciseError
-from grader.spec.fragments import put_back
+from grader.spec.fragments import make_variant
 from grader.spec.paths import Course, read_cache, write_versioned_cache
 from grader.submission import submission_from_text
 from grader.verdict.digest import key_digest
@@ -61,7 +61,7 @@ def _make_key(course: Course, runner: Runner) -> Key:
     reference = course.reference(exercise.id).read_text(encoding="utf-8")
     signatures, methods = {}, {}
     for subset in exercise.subsets():
-        text = put_back(reference, [defect for defect in exercise.defects if defect.id in subset])
+        text = make_variant(reference, exercise, subset)
         examination = runner.examine(submission_from_text(text), KEY_SEED)
         if any(outcome.status in (Status.TIMED_OUT, Status.NOT_RUN) for outcome in examination.outcomes):
             examination = runner.examine(submission_from_text(text), KEY_SEED)  # the machine may have been busy

@@ -34,7 +34,7 @@ from grader.processes.workers import WorkerSource
 from grader.report.findings import sentence
 from grader.report.phrases import near_miss_hint
 from grader.sandbox.probes import calling_variants
-from grader.spec.fragments import make_near_miss, put_back
+from grader.spec.fragments import make_near_miss, make_variant, put_back
 from grader.spec.loading import load_exercise
 from grader.spec.paths import Course
 from grader.spec.wrong_fixes import load_wrong_fixes
@@ -288,8 +288,7 @@ def submissions(course: Course, exercise_id: str, wrong: int) -> dict[str, str]:
     """Starter, half fixes, fix and so many wrong fixes."""
     exercise, reference = load_exercise(course.description(exercise_id)), course.reference(exercise_id).read_text()
     found = {
-        "+".join(sorted(subset)): put_back(reference, [each for each in exercise.defects if each.id in subset])
-        for subset in subsets_to_judge(exercise)
+        "+".join(sorted(subset)): make_variant(reference, exercise, subset) for subset in subsets_to_judge(exercise)
     }
     return found | {fix.name: fix.text for fix in load_wrong_fixes(course, exercise_id)[:wrong]}
 

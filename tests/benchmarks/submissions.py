@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from grader.spec.fragments import put_back
+from grader.spec.fragments import make_variant
 from grader.spec.loading import load_exercise
 from grader.spec.paths import Course
 from grader.spec.wrong_fixes import load_wrong_fixes
@@ -164,7 +164,7 @@ def _part_mended(course: Course, exercise_id: str) -> list[Base]:
             "part mended",
             exercise_id,
             f"{exercise_id}: {'+'.join(sorted(subset))}",
-            put_back(reference, [defect for defect in exercise.defects if defect.id in subset]),
+            make_variant(reference, exercise, subset),
         )
         for subset in exercise.subsets()
         if subset

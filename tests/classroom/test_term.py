@@ -136,7 +136,7 @@ def test_the_ten_commands_of_a_term_do_what_the_readme_says(term: Term) -> None:
     fixed, untouched, refused = ("fixed", 10.0), ("not_fixed", 0.0), ("not_gradable", 0.0)
     common = {"fixed": fixed, "starter": untouched, "broken": refused, "notebook": fixed, "copy": untouched}
     of_03 = common | {"half": untouched, "wrong": untouched, "prints": ("not_fixed", 7.0)}
-    of_04 = common | {"half": ("not_fixed", 5.0), "wrong": untouched, "prints": fixed}  # an extra is left
+    of_04 = common | {"half": ("not_fixed", 5.0), "wrong": ("not_fixed", 7.0), "prints": fixed}  # an extra is left
     first = {
         **of_kinds("canvas", **of_03, link=fixed),  # the second of two uploads
         **of_kinds("moodle", **of_04),

@@ -16,7 +16,7 @@ from grader.evaluation.fresh.drafts import faults_of, rewritten
 from grader.evaluation.fresh.making import _failing, _starter
 from grader.evaluation.fresh.writing import Origin
 from grader.spec.exercise import Defect
-from grader.spec.fragments import put_back
+from grader.spec.fragments import make_variant, put_back
 from grader.spec.loading import load_exercise
 from grader.spec.paths import Course
 from grader.verdict.attribution import DefectStatus
@@ -133,7 +133,7 @@ def test_the_same_seed_gives_the_same_files_and_every_subset_is_identified(tmp_p
         reference = course.reference(hunt_id).read_text(encoding="utf-8")
         starters.add(course.editable_files(hunt_id)[0].read_bytes())
         for subset in exercise.subsets():
-            text = put_back(reference, [defect for defect in exercise.defects if defect.id in subset])
+            text = make_variant(reference, exercise, subset)
             verdict = grade(hunt_id, text, course=course.root)
             assert {each.id for each in verdict.defects if each.status is DefectStatus.PRESENT} == subset
             assert (verdict.outcome is Result.FIXED) == (not subset)

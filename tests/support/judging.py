@@ -4,7 +4,7 @@ import msgspec
 
 from grader.sandbox.torch_import import import_torch
 from grader.spec.exercise import Limits, Seconds
-from grader.spec.fragments import put_back
+from grader.spec.fragments import make_variant
 from grader.spec.loading import load_exercise
 from grader.spec.paths import Course
 from grader.submission import Submission, submission_from_text
@@ -59,7 +59,7 @@ class Judge:
         """Return the variant with these defects."""
         exercise = load_exercise(self.course.description(exercise_id))
         reference = self.course.reference(exercise_id).read_text(encoding="utf-8")
-        return put_back(reference, [defect for defect in exercise.defects if defect.id in subset])
+        return make_variant(reference, exercise, subset)
 
     def close(self) -> None:
         self.source.close()

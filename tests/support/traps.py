@@ -43,9 +43,7 @@ class Traps:
         self.source = Forker(course.secret_folders(), for_tests=True)
 
     def __call__(self, exercise_id: str, text: str, seed: int = SEED, lanes: int = 2) -> TrapResult:
-        return TrapJudge(self.course, self.source, lanes=lanes)(
-            exercise_id, Trap(label="trap.py", text=text), seed=seed
-        )
+        return TrapJudge(self.course, self.source, lanes=lanes)(exercise_id, Trap(name="trap.py", text=text), seed=seed)
 
 
 def standings(result: TrapResult) -> dict[str, Standing]:

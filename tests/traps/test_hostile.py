@@ -30,7 +30,7 @@ def test_good(subject, gaussian):
 
 
 def require_nothing(traps: Traps, names: list[str]) -> None:
-    trap = Trap(label="trap.py", text=hostile_trap(names))
+    trap = Trap(name="trap.py", text=hostile_trap(names))
     result = TrapJudge(traps.course, traps.source)(EXERCISE, trap, roles=(Role.RIGHT, Role.DEFECTIVE))
     assert result.problem == ""
     assert len(result.tests) == len(names)
@@ -53,6 +53,6 @@ def test_every_hostile_test_earns_nothing(traps: Traps, names: list[str]) -> Non
 def test_a_good_test_counts_beside_hostile_ones(traps: Traps) -> None:
     text = hostile_trap(["a_subject_that_sleeps", "leaving", "leaving_by_pytest"]) + GOOD
     result = TrapJudge(traps.course, traps.source)(
-        EXERCISE, Trap(label="trap.py", text=text), roles=(Role.RIGHT, Role.DEFECTIVE)
+        EXERCISE, Trap(name="trap.py", text=text), roles=(Role.RIGHT, Role.DEFECTIVE)
     )
     assert [each.by for each in result.defects if not each.stretch] == [("test_good",)]

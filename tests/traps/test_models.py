@@ -47,14 +47,14 @@ def test_a_model_trap_holds(traps: Traps) -> None:
 
 def test_a_model_trap_that_does_not_hold_gets_places_and_remedies(traps: Traps) -> None:
     exercise = load_exercise(traps.course.description(QUICK))
-    result = proved(traps, QUICK, Trap(label="trap.py", text=LEAVING_TRACES))
+    result = proved(traps, QUICK, Trap(name="trap.py", text=LEAVING_TRACES))
     first, second, *remaining = trap_problems(result, exercise, "solutions/exercise_06/trap.py")
     assert first.startswith("solutions/exercise_06/trap.py:1: test_right does not count: it does not call the subject")
     assert second.startswith("solutions/exercise_06/trap.py:6: test_wrong does not count: it fails before it calls")
     names = {defect.id for defect in exercise.defects}
     assert {problem.split(": ")[1].split(" alone is caught never")[0] for problem in remaining} == names
     assert all("write a test that fails on it at every seed" in problem for problem in remaining)
-    broken = proved(traps, QUICK, Trap(label="trap.py", text="x = 1\ndef test_a(:\n"))
+    broken = proved(traps, QUICK, Trap(name="trap.py", text="x = 1\ndef test_a(:\n"))
     (problem,) = trap_problems(broken, exercise, "solutions/exercise_06/trap.py")
     assert problem.startswith("solutions/exercise_06/trap.py:2: no test runs: SyntaxError")
 

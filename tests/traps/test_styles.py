@@ -18,7 +18,7 @@ GROUPS = [RIGHT[start : start + AT_ONCE] for start in range(0, len(RIGHT), AT_ON
 
 
 def require_right(traps: Traps, tests: list[WrittenTest]) -> None:
-    trap = Trap(label="trap.py", text=trap_of(tests))
+    trap = Trap(name="trap.py", text=trap_of(tests))
     result = TrapJudge(traps.course, traps.source)(EXERCISE, trap, roles=(Role.RIGHT,), seconds=AMPLE)
     assert result.problem == ""
     assert [(each.name, each.reason) for each in result.tests if each.standing is not Standing.COUNTS] == []
@@ -38,7 +38,7 @@ def test_right_tests_in_all_styles_count(traps: Traps, tests: list[WrittenTest])
 @pytest.mark.parametrize("start", range(0, len(WEAK_GENERATED), AT_ONCE))
 def test_weak_tests_in_all_styles_get_the_right_standing(traps: Traps, start: int) -> None:
     group = WEAK_GENERATED[start : start + AT_ONCE]
-    trap = Trap(label="trap.py", text=trap_of([test for test, _ in group]))
+    trap = Trap(name="trap.py", text=trap_of([test for test, _ in group]))
     result = TrapJudge(traps.course, traps.source)(EXERCISE, trap, roles=(Role.RIGHT, Role.DEFECTIVE), seconds=AMPLE)
     assert standings(result) == {test.name: standing for test, standing in group}
     assert [test.name for test in result.tests if test.catches] == []

@@ -19,7 +19,7 @@ from grader.evaluation.fresh.writing import remove_hunt, write_hunt
 from grader.processes.workers import WorkerSource
 from grader.report.findings import full_text
 from grader.spec.exercise import Defect, Exercise
-from grader.spec.fragments import fix_defects, put_back
+from grader.spec.fragments import fix_defects, make_variant, put_back
 from grader.spec.loading import load_exercise
 from grader.spec.paths import Course
 from grader.submission import submission_from_text
@@ -275,7 +275,7 @@ def _identified(examined: _Examined, exercise: Exercise) -> tuple[dict[str, dict
     methods: dict[str, dict[str, str]] = {}
     subsets = list(exercise.subsets())
     for subset in subsets:
-        examination = examined.examination(_variant(examined.reference, exercise, subset))
+        examination = examined.examination(make_variant(examined.reference, exercise, subset))
         failing = _failing(examination)
         if failing is None:
             raise Dropped("defects crash together")
@@ -285,7 +285,7 @@ def _identified(examined: _Examined, exercise: Exercise) -> tuple[dict[str, dict
         methods[variant_name(subset)] = examination.methods
     key = Key(digest="", signatures=signatures, methods=methods)
     for subset in subsets:
-        examination = examined.examination(_variant(examined.reference, exercise, subset))
+        examination = examined.examination(make_variant(examined.reference, exercise, subset))
         verdict = make_verdict(exercise, key, examination, "", KEY_SEED)
         present = {each.id for each in verdict.defects if each.status is DefectStatus.PRESENT}
         unknown = any(each.status is DefectStatus.UNKNOWN for each in verdict.defects)
@@ -293,10 +293,6 @@ def _identified(examined: _Examined, exercise: Exercise) -> tuple[dict[str, dict
         if present != subset or unknown or verdict.regressions or not is_right:
             raise Dropped("a subset of defects is not identified")
     return signatures, methods
-
-
-def _variant(reference: str, exercise: Exercise, subset: frozenset[str]) -> str:
-    return put_back(reference, [defect for defect in exercise.defects if defect.id in subset])
 
 
 def _defect(fault: Fault, number: int, alone: Examination) -> Defect:

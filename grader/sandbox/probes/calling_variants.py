@@ -179,7 +179,7 @@ def _called(
         if "again" in words:
             _call_later(inputs, call)
         gradients = _gradients(value, module, inputs) if is_differentiated else None
-        if gradients and all(each is None for each in gradients.values()):
+        if gradients and not [each for each in gradients.values() if each is not None]:
             gradients = _gradients(call(_as_leaves(inputs)), module, inputs)  # a reentrant checkpoint needs such inputs
     if module.training != mode:
         raise RuntimeError(f"the call changed the module's training from {mode} to {module.training}")

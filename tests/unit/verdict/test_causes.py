@@ -2,7 +2,17 @@
 
 from typing import Any
 
-from grader.checks.outcome import CallingVariant, FailureKind, Finding, Mode, Outcome, Scale, SizeComparison, Status
+from grader.checks.outcome import (
+    CallingVariant,
+    FailureKind,
+    Finding,
+    Location,
+    Mode,
+    Outcome,
+    Scale,
+    SizeComparison,
+    Status,
+)
 from grader.verdict.causes import group_causes
 from grader.verdict.verdict import Result, Verdict
 
@@ -54,3 +64,9 @@ def test_a_check_of_large_sizes_comes_last_though_its_other_sizes_are_small() ->
         )
     )
     assert cause.checks == ["usual", "without_sizes", "series"]
+
+
+def test_an_endless_loop_that_is_found_at_two_of_its_lines_is_one_cause() -> None:
+    lines = [Location(label="attention.py", line=line, text="pass") for line in (3, 4)]
+    first, second = (found(FailureKind.TIMEOUT, location=line) for line in lines)
+    assert [cause.checks for cause in group_causes(verdict_with(first=first, second=second))] == [["first", "second"]]
