@@ -24,7 +24,32 @@ MOST_SHOWN = 60
 """The most elements of a tensor that is printed."""
 
 
-Pairs = list[tuple[str, torch.Tensor]]
+class Operand(Struct, frozen=True, kw_only=True):
+    """The value of a call, or one item of it: the output at an index, or under a key."""
+
+    call: int
+    item: int | str | None = None
+
+
+class Expression(Struct, frozen=True, kw_only=True):
+    """An expression for a script: a format string for the operands, and for the name of the last module.
+
+    A field `{}` stands for the next operand, and `{module}` for the module.
+    """
+
+    form: str = "{}"
+    operands: tuple[Operand, ...] = ()
+
+    def is_one_value(self) -> bool:
+        """Return whether it is an operand, unchanged."""
+        return self.form == "{}"
+
+    def then(self, form: str) -> "Expression":
+        """Return a form of this expression, such as `{}.float()`."""
+        return Expression(form=form.format(self.form), operands=self.operands)
+
+
+Pairs = list[tuple[Expression, torch.Tensor]]
 """Tensors, each with its expression."""
 
 
@@ -59,7 +84,7 @@ class MadeCall(Struct, frozen=True, kw_only=True, tag=True):
     """The names of the value's axes."""
     cotangents: list[TensorValue] = []
     """The check's factors of the outputs in the loss, if it made a backward pass."""
-    sources: dict[str, str] = {}
+    sources: dict[str, Expression] = {}
     """Expressions of the inputs that are the values of earlier calls."""
 
 
@@ -71,13 +96,13 @@ class LoadedState(Struct, frozen=True, kw_only=True, tag=True):
 
 
 class Ending(Struct, frozen=True, kw_only=True):
-    """The comparison that failed. `{3}` in an expression stands for the value of call number 3."""
+    """The comparison that failed."""
 
     relation: Relation | None = None
-    observed: str = ""
-    expected: str = ""
+    observed: Expression | None = None
+    expected: Expression | None = None
     value: Value | None = None
-    """The expected value, unless `expected` is an expression."""
+    """The expected value, unless `expected` has its expression."""
     relative: float = 0.0
     absolute: float = 0.0
     axis: int = 0
@@ -256,18 +281,18 @@ def _ending_of(comparison: Comparison, played: list[_Played], error: Failure) ->
         shapes = {name: list(shape) for name, shape in comparison.expected.items()}
         return structs.replace(plain, value=from_python(shapes))
     observed, is_gradient = _expression(comparison.observed, played)
-    if not observed:
+    if observed is None:
         return Ending()
     plain = structs.replace(plain, observed=observed, needs_gradients=is_gradient)
     if isinstance(comparison.expected, torch.Tensor):
         expected, _ = _expression(comparison.expected, played)
-        if expected and expected != observed:
+        if expected is not None and expected != observed:
             return structs.replace(plain, expected=expected)
         return structs.replace(plain, value=from_tensor(comparison.expected))
     return structs.replace(plain, value=from_python(comparison.expected))
 
 
-def _sources(arguments: dict[str, Value], values: Pairs) -> dict[str, str]:
+def _sources(arguments: dict[str, Value], values: Pairs) -> dict[str, Expression]:
     """Return expressions of the inputs that are the values of earlier calls."""
     sources = {}
     for name, value in arguments.items():
@@ -276,15 +301,15 @@ def _sources(arguments: dict[str, Value], values: Pairs) -> dict[str, str]:
             continue
         for expression, earlier in values:
             if earlier.dtype == tensor.dtype and torch.equal(earlier.flatten(), tensor.flatten()):
-                sources[name] = f"{expression}.detach().view({', '.join(map(str, tensor.shape))})"
+                sources[name] = expression.then(f"{{}}.detach().view({', '.join(map(str, tensor.shape))})")
                 break
     return sources
 
 
-def _expression(tensor: Any, played: list[_Played]) -> tuple[str, bool]:
-    """Return an expression of a tensor in the values of calls, and whether it is a gradient; empty if none fits."""
+def _expression(tensor: Any, played: list[_Played]) -> tuple[Expression | None, bool]:
+    """Return an expression of a tensor in the values of calls, or None, and whether it is a gradient."""
     if not isinstance(tensor, torch.Tensor):
-        return "", False
+        return None, False
     last = next((each for each in reversed(played) if each.gradients), None)
     for name, gradient in (last.gradients if last else {}).items():
         if gradient is tensor:
@@ -292,57 +317,60 @@ def _expression(tensor: Any, played: list[_Played]) -> tuple[str, bool]:
             assert isinstance(last.step, MadeCall)
             return _gradient(name, is_input=name in last.step.arguments), True
     values = [pair for each in reversed(played) for pair in _parts(each)]
-    if same := next((expression for expression, value in values if value is tensor), ""):
+    if same := next((expression for expression, value in values if value is tensor), None):
         return same, False  # other calls may have returned equal values
     for candidates in (lambda: values, lambda: _changed(values), lambda: _joined(values)):
         for expression, value in candidates():
             if _is_equal(value, tensor):
                 return expression, False
-    return "", False
+    return None, False
 
 
-def _gradient(name: str, *, is_input: bool) -> str:
+def _gradient(name: str, *, is_input: bool) -> Expression:
     """Return the expression of an input's or a parameter's gradient."""
-    return f"{name}.grad" if is_input else f"module.get_parameter({name!r}).grad"
+    return Expression(form=f"{name}.grad" if is_input else f"{{module}}.get_parameter({name!r}).grad")
 
 
-def _parts(played: _Played) -> Iterator[tuple[str, torch.Tensor]]:
+def _parts(played: _Played) -> Iterator[tuple[Expression, torch.Tensor]]:
     """Yield the tensors in a call's value, each with its expression."""
     if not isinstance(played.step, MadeCall):
         return
-    name = f"{{{played.step.number}}}"
     value = played.value
-    if isinstance(value, torch.Tensor):
-        yield name, value
-    elif isinstance(value, tuple | list):
-        yield from ((f"{name}[{index}]", each) for index, each in enumerate(value) if isinstance(each, torch.Tensor))
+    items: list[tuple[int | str | None, Any]] = [(None, value)]
+    if isinstance(value, tuple | list):
+        items = [*enumerate(value)]
     elif isinstance(value, dict):
-        yield from ((f"{name}[{key!r}]", each) for key, each in value.items() if isinstance(each, torch.Tensor))
+        items = [*value.items()]
+    for item, each in items:
+        if isinstance(each, torch.Tensor):
+            yield Expression(operands=(Operand(call=played.step.number, item=item),)), each
 
 
-def _changed(values: Pairs) -> Iterator[tuple[str, torch.Tensor]]:
+def _changed(values: Pairs) -> Iterator[tuple[Expression, torch.Tensor]]:
     """Yield simple functions of one value: flipped, summed, cut, in float32."""
-    for name, value in values:
-        yield f"{name}.float()", value.float()
+    for one, value in values:
+        yield one.then("{}.float()"), value.float()
         for axis in range(value.dim()):
-            yield f"{name}.flip({axis})", value.flip(axis)
-            yield f"{name}.sum({axis})", value.sum(axis)
+            yield one.then(f"{{}}.flip({axis})"), value.flip(axis)
+            yield one.then(f"{{}}.sum({axis})"), value.sum(axis)
             for kept in range(1, value.size(axis)):
-                yield f"{name}.narrow({axis}, 0, {kept})", value.narrow(axis, 0, kept)
+                yield one.then(f"{{}}.narrow({axis}, 0, {kept})"), value.narrow(axis, 0, kept)
 
 
-def _joined(values: Pairs) -> Iterator[tuple[str, torch.Tensor]]:
+def _joined(values: Pairs) -> Iterator[tuple[Expression, torch.Tensor]]:
     """Yield simple functions of two values: their difference, and one after the other."""
-    for name, value in values:
-        for other_name, other in values:
-            if name == other_name or value.dim() != other.dim():
+    for one, value in values:
+        for another, other in values:
+            if one == another or value.dim() != other.dim():
                 continue
+            operands = one.operands + another.operands
             if value.shape == other.shape and value.dtype == other.dtype:
-                yield f"({name} - {other_name})", value - other
+                yield Expression(form="({} - {})", operands=operands), value - other
             for axis in range(value.dim()):
                 sizes = ([*each.shape[:axis], *each.shape[axis + 1 :]] for each in (value, other))
                 if len({tuple(each) for each in sizes}) == 1:
-                    yield f"torch.cat([{name}, {other_name}], {axis})", torch.cat([value, other], axis)
+                    both = torch.cat([value, other], axis)
+                    yield Expression(form=f"torch.cat([{{}}, {{}}], {axis})", operands=operands), both
 
 
 def _is_equal(one: torch.Tensor, other: torch.Tensor) -> bool:
@@ -351,10 +379,10 @@ def _is_equal(one: torch.Tensor, other: torch.Tensor) -> bool:
 
 def _needed(played: list[_Played], ending: Ending) -> list[BuiltModule | MadeCall | LoadedState]:
     """Return the steps up to the last one that the ending needs, without independent calls that it does not need."""
-    text = ending.observed + ending.expected
     steps = [each.step for each in played]
     calls = [each for each in steps if isinstance(each, MadeCall)]
-    named = [each.number for each in calls if f"{{{each.number}}}" in text]
+    operands = [operand for each in (ending.observed, ending.expected) if each for operand in each.operands]
+    named = [operand.call for operand in operands]
     if not named:
         return _of_the_last(steps, calls, ending)
     end = max(steps.index(each) for each in calls if each.number in named)

@@ -9,7 +9,6 @@ import contextlib
 import io
 import itertools
 import os
-import re
 import sys
 from collections.abc import Callable, Iterator
 from itertools import takewhile
@@ -29,7 +28,7 @@ from grader.sandbox.subject import Entry
 from grader.sandbox.values import WORKER_SEED, copy_parameters, to_python
 from grader.spec.exercise import Exercise
 from grader.student.literals import as_change, difference, literal
-from grader.student.replay import BuiltModule, Ending, LoadedState, MadeCall, Replay
+from grader.student.replay import BuiltModule, Ending, Expression, LoadedState, MadeCall, Operand, Replay
 
 MANY = 400
 """A crash is shown with other numbers rather than with a literal of more elements than this."""
@@ -65,7 +64,8 @@ class _Script:
         self._mode: dict[int, bool] = {}
         self._outs: dict[int, str] = {}
         adapter = replay.adapter
-        self._experiment = EXPERIMENTS.get(adapter.probe) if adapter is not None else None
+        has_closures = any(to_python(each.arguments["closure"]) for each in builds if "closure" in each.arguments)
+        self._experiment = EXPERIMENTS.get(adapter.probe) if adapter is not None and not has_closures else None
         self._kit_adapter = adapter if self._experiment is None else None
         """The adapter that the script imports from the kit."""
 
@@ -402,7 +402,8 @@ class _Script:
     def _optimize(self, call: MadeCall) -> Iterator[str]:
         """Make the steps of the kit's experiment with an optimizer."""
         arguments = {name: to_python(each) for name, each in self._builds[call.module].arguments.items()}
-        steps, closure = arguments.pop("steps", 4), arguments.pop("closure", False)
+        steps = arguments.pop("steps", 4)
+        arguments.pop("closure", None)
         names = [self._argument(each) for each in call.arguments.values()]
         starts = [to_python(each) for each in call.arguments.values()]
         scales = [[_scales(index, each, step) for index, each in enumerate(starts)] for step in range(steps)]
@@ -422,15 +423,16 @@ class _Script:
         yield "    for each, scale in zip(parameters, scales[step]):"
         slopes = optimizer.SLOPES
         yield f"        each.grad = (torch.sin(each.detach() * (1 + step % {slopes})) + 0.1 * step) * scale"
-        yield f"    optimizer.step({'lambda: torch.tensor(step + 0.5)' if closure else ''})"
+        yield "    optimizer.step()"
         yield "    history.append([each.detach().clone() for each in (*parameters, unused)])"
         yield "out = [torch.stack(each) for each in zip(*history)]"
         self._outs[call.number] = "out"
 
     def _compares_second_run(self, count: int) -> bool:
         """Return whether the comparison is about the run with a reloaded state, whose values come second."""
-        found = re.search(r"\}\[(\d+)\]", self._replay.ending.observed)
-        return found is not None and count <= int(found[1]) < 2 * count
+        observed = self._replay.ending.observed
+        items = [each.item for each in observed.operands] if observed else []
+        return any(isinstance(item, int) and count <= item < 2 * count for item in items)
 
     def _train(self, call: MadeCall) -> Iterator[str]:
         """Make the steps of the kit's experiment with a training step."""
@@ -506,14 +508,18 @@ class _Script:
             case None if self._sentence:
                 yield f"# {' '.join(self._sentence.split())}"
 
-    def _filled(self, expression: str) -> str:
-        """Put the names of variables into an expression."""
-        filled = re.sub(r"\{(\d+)\}", lambda found: self._outs.get(int(found[1]), "out"), expression)
-        if self._experiment is not None and self._experiment.has_second_run and self._calls:
+    def _filled(self, expression: Expression | None) -> str:
+        """Put the names of variables into an expression; empty if there is none."""
+        if expression is None:
+            return ""
+        return expression.form.format(*map(self._operand, expression.operands), module=self._last_module())
+
+    def _operand(self, operand: Operand) -> str:
+        item = operand.item
+        if isinstance(item, int) and self._experiment is not None and self._experiment.has_second_run:
             count = len(self._calls[-1].arguments) + 1
-            if self._compares_second_run(count):
-                filled = re.sub(r"\[(\d+)\]", lambda found: f"[{int(found[1]) - count}]", filled, count=1)
-        return filled.replace("module.get_parameter", f"{self._last_module()}.get_parameter")
+            item -= count if self._compares_second_run(count) else 0
+        return self._outs.get(operand.call, "out") + ("" if item is None else f"[{item!r}]")
 
     def _last_module(self) -> str:
         return [*self._modules.values(), "module"][max(len(self._modules) - 1, 0)]
@@ -559,16 +565,17 @@ class _Script:
         if ending.index:
             place = ", ".join(map(str, ending.index))
             numbers = f"float({observed}[{place}]), float({expected}[{place}])"
-            yield f'print("{self._place(ending.index, observed)}: %.6g, expected %.6g" % ({numbers}))'
+            yield f'print("{self._place(ending.index)}: %.6g, expected %.6g" % ({numbers}))'
         tolerance = f"rtol={ending.relative:.3g}, atol={ending.absolute:.3g}, equal_nan=True"
         yield f"assert torch.allclose({observed}, {expected}, {tolerance}), {message}"
 
-    def _place(self, index: list[int], observed: str) -> str:
+    def _place(self, index: list[int]) -> str:
         """Return where in a value an element is, with the names of the interface's axes for an output."""
         interface = self._exercise.interface
         shapes = [each for each in interface.outputs if len(each) == len(index)]
+        observed = self._replay.ending.observed
         is_output = interface.kind.returns_outputs and not self._replay.ending.needs_gradients
-        if not (is_output and shapes and re.fullmatch(r"out\d*(\[\d+\])?", observed)):
+        if not (is_output and shapes and observed and observed.is_one_value()):
             return f"at {index}"
         names = (each if isinstance(each, str) else "axis" for each in shapes[0])
         return "at " + ", ".join(f"{name} {number}" for name, number in zip(names, index, strict=True))
@@ -588,7 +595,8 @@ EXPERIMENTS = {
     "optimizer": _Experiment(write=_Script._optimize, has_second_run=True),  # noqa: SLF001 - a table of its methods
     "training_step": _Experiment(write=_Script._train, imports=("from collections import OrderedDict",)),  # noqa: SLF001 - a table of its methods
 }
-"""The experiments that scripts write out, by adapter. A script imports any other adapter from the kit."""
+"""The experiments that scripts write out, by adapter. A script imports any other adapter from the kit, and so it does
+for steps of an optimizer with closures."""
 
 
 def _form(relation: Relation, observed: str, value: Any) -> str:

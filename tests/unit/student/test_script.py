@@ -4,16 +4,18 @@ import runpy
 from pathlib import Path
 from types import ModuleType
 
+import pytest
 import torch
 from msgspec import structs
 
+from grader.checks.compare import Relation
 from grader.checks.reference import import_file
 from grader.checks.subjects import adapter_of
 from grader.sandbox.values import from_python, from_tensor
 from grader.spec.interface import Interface
 from grader.spec.kinds import KindName
 from grader.spec.loading import load_exercise
-from grader.student.replay import BuiltModule, MadeCall, Replay
+from grader.student.replay import BuiltModule, Ending, Expression, MadeCall, Operand, Replay
 from grader.student.script import write_script
 from tests.support.paths import ROOT
 from tests.support.sampling import EXAMPLE
@@ -50,3 +52,19 @@ def test_a_kind_whose_experiment_is_not_written_out_runs_in_the_kits_own_adapter
     length, first, second, *_ = out
     assert length == 2
     assert [each.tolist() for each in (*first, *second)] == [[0, 1, 2], [1, 2, 3], [3, 4, 5], [4, 5, 6]]
+
+
+def test_steps_of_an_optimizer_with_closures_run_in_the_kits_own_adapter(tmp_path: Path) -> None:
+    course = ROOT / "solutions" / "exercise_32"
+    exercise = load_exercise(course / "exercise.yaml")
+    file = course / "optimizer.py"
+    entry = exercise.interface.entry()
+    build = BuiltModule(number=1, entry=entry, arguments={"lr": from_python(0.1), "closure": from_python(value=True)})
+    call = MadeCall(module=1, number=0, arguments={"weights": from_tensor(torch.ones(2, 3))}, is_small=True)
+    observed = Expression(operands=(Operand(call=0, item=4),))  # two parameters in two runs, then the losses
+    ending = Ending(relation=Relation.CLOSE, observed=observed, value=from_tensor(torch.zeros(8)))
+    replay = Replay(adapter=adapter_of(exercise.interface), steps=[build, call], ending=ending)
+    script = tmp_path / "script.py"
+    script.write_text(write_script(exercise, replay, import_file(file, file.stem), file, "not the losses"), "utf-8")
+    with pytest.raises(AssertionError, match="not the losses"):
+        runpy.run_path(str(script))
