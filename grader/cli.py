@@ -1,5 +1,6 @@
 """The command line: all commands, and how errors become messages and exit codes."""
 
+import itertools
 from importlib.metadata import version
 from pathlib import Path
 
@@ -114,9 +115,10 @@ class Commands(click.Group):
         if self.get_command(ctx, name) is None and not name.startswith("-"):
             if not looks_like_an_exercise(name):
                 with ctx:
-                    titled = exercise_titled(current_course(), " ".join(args))
+                    words = [*itertools.takewhile(lambda word: not word.startswith("-"), args)]
+                    titled = exercise_titled(current_course(), " ".join(words))
                     if titled is not None:
-                        return super().resolve_command(ctx, ["grade", titled])
+                        return super().resolve_command(ctx, ["grade", titled, *args[len(words) :]])
                     available = tuple(each for each in self.list_commands(ctx) if self.get_command(ctx, each))
                     require_exercise(current_course(), name, available)
             has_command = args[1:] and args[1] in {each.name for each in STUDENT_COMMANDS}

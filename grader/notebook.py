@@ -31,12 +31,11 @@ from grader.report.tables import render_hint
 from grader.report.trap import render_trap
 from grader.spec.loading import load_exercise
 from grader.spec.paths import Course, find_course, write_cache
-from grader.student.claims import withhold
 from grader.student.conversation import END_OF_PROMPT
 from grader.student.explanations import load_explained
 from grader.student.hints import next_hint, uncounted_on_error
-from grader.student.progress import remember_verdict
-from grader.student.traps import details_of, home_of, keep_state
+from grader.student.recording import record_verdict
+from grader.student.traps import details_of, home_of
 from grader.submission import Chunk, Submission, Unreadable, read_submission
 from grader.submission.reading import LONE_SURROGATE
 from grader.submission.submission import unix_lines, without_magics
@@ -385,10 +384,7 @@ def _answer(prompt: str) -> str:
 def _judged(course: Course, exercise_id: str, submission: Submission, *, is_attempt: bool) -> Verdict:
     """Return the verdict of an examiner, which stays ready for the next one, and store it."""
     verdict = PooledJudge(_pool, course).judge(exercise_id, submission, submission.name, _seed)
-    verdict = withhold(course, load_exercise(course.description(exercise_id)), verdict)
-    remember_verdict(course, verdict, is_attempt=is_attempt)
-    keep_state(course, submission, verdict)
-    return verdict
+    return record_verdict(course, submission, verdict, is_attempt=is_attempt)
 
 
 def _from_cell(cell: str) -> Submission:

@@ -1,6 +1,7 @@
 """The class list: find the enrolled student of each submission."""
 
 import csv
+import io
 import itertools
 import re
 import unicodedata
@@ -125,9 +126,10 @@ def read_roster(path: Path) -> Roster:
         text = path.read_text(encoding="utf-8-sig")
     except (OSError, ValueError) as error:
         raise UsageError(f"{path} cannot be read: {error}; save it as CSV in UTF-8") from None
-    lines = text.splitlines()
-    separator = EXCELS.fullmatch(lines[0]) if lines else None
-    rows = csv.reader(lines, delimiter=separator[1] if separator else max(",;\t", key="".join(lines[:1]).count))
+    first_line = text.partition("\n")[0].rstrip("\r")
+    separator = EXCELS.fullmatch(first_line)
+    delimiter = separator[1] if separator else max(",;\t", key=first_line.count)
+    rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
     try:
         table = [(rows.line_num, row) for row in rows][1 if separator else 0 :]
     except csv.Error as error:

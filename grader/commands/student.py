@@ -94,15 +94,15 @@ def grade(
     from grader.processes.worker_source import CAN_FORK
     from grader.spec.loading import load_exercise
     from grader.student.claims import withhold
-    from grader.student.progress import load_progress, remember_verdict
-    from grader.student.traps import keep_state
+    from grader.student.progress import load_progress
+    from grader.student.recording import record_shown
     from grader.verdict.judge import judging_file
     from grader.verdict.verdict import Result
 
     course, spawns = current_course(), spawn or not CAN_FORK
     if every:
-        if exercise_id or path or as_json:
-            raise UsageError("--all grades every exercise's own file; leave out EXERCISE, --file and --json")
+        if exercise_id or path or as_json or names:
+            raise UsageError("--all grades every exercise's own file; leave out EXERCISE, --file, --json and --names")
         ctx.exit(_grade_all(course, seed, strict=strict, spawn=spawns))
     if exercise_id is None:
         raise UsageError(f"name an exercise, or grade all with --all; {course.listed()}")
@@ -117,8 +117,7 @@ def grade(
         _print_verdict(course, exercise_id, choice, verdict, as_json=as_json, names=names)
     if path is None:
         was_solved = load_progress(course, exercise_id).is_solved()
-        remember_verdict(course, verdict)
-        keep_state(course, choice.read, verdict)
+        record_shown(course, choice.read, verdict)
         if verdict.outcome is Result.FIXED and not (was_solved or as_json):
             _print_completed(course, exercise_id)
     ctx.exit(verdict.exit_code())
@@ -158,9 +157,7 @@ def _print_completed(course: Course, exercise_id: str) -> None:
 
 def _grade_all(course: Course, seed: int | None, *, strict: bool, spawn: bool) -> int:
     """Grade every exercise and show the list. Return the largest exit code."""
-    from grader.spec.loading import load_exercise
-    from grader.student.claims import withhold
-    from grader.student.progress import remember_verdict
+    from grader.student.recording import record_verdict
     from grader.verdict.judge import judge_file
 
     codes = []
@@ -173,9 +170,7 @@ def _grade_all(course: Course, seed: int | None, *, strict: bool, spawn: bool) -
             click.echo(printable_lines(f"{exercise_id} was skipped: {error}"), err=True)
             codes.append(error.exit_code)
             continue
-        verdict = withhold(course, load_exercise(course.description(exercise_id)), verdict)
-        remember_verdict(course, verdict)
-        codes.append(verdict.exit_code())
+        codes.append(record_verdict(course, choice.read, verdict).exit_code())
     list_exercises()
     return max(codes, default=0)
 
@@ -248,18 +243,15 @@ def hint(exercise_id: str, number: int | None, only_given: bool) -> None:
 
 def _graded_now(exercise_id: str) -> "tuple[Course, Exercise, Choice, Verdict]":
     """Grade the student's file and store the verdict, which does not count as an attempt."""
-    from grader.spec.loading import load_exercise
-    from grader.student.claims import withhold
     from grader.student.explanations import load_explained
-    from grader.student.progress import remember_verdict
+    from grader.student.recording import record_verdict
     from grader.verdict.judge import judge_file
 
     course = current_course()
     choice = _chosen_file(course, exercise_id)
     with judging_note(choice.path.name):
         verdict = judge_file(course, exercise_id, choice)
-    verdict = withhold(course, load_exercise(course.description(exercise_id)), verdict)
-    remember_verdict(course, verdict, is_attempt=False)
+    verdict = record_verdict(course, choice.read, verdict, is_attempt=False)
     return course, load_explained(course, exercise_id, choice.read, verdict), choice, verdict
 
 
@@ -307,7 +299,8 @@ def claim(ctx: click.Context, exercise_id: str, claimed: str, line: int) -> None
     """Claim that nothing is wrong with an exercise, before or after a fix: `claim exercise_03 sound --line 40`."""
     from grader.spec.loading import load_exercise
     from grader.student.claims import record_claim
-    from grader.student.progress import load_progress, remember_verdict
+    from grader.student.progress import load_progress
+    from grader.student.recording import record_shown
     from grader.verdict.judge import judge_file
 
     assert claimed == "sound", "click accepts nothing else"
@@ -327,7 +320,7 @@ def claim(ctx: click.Context, exercise_id: str, claimed: str, line: int) -> None
         ctx.exit(1)
     click.echo(f"Your claim is right. You named line {line}.\n")
     _print_verdict(course, exercise_id, choice, verdict, as_json=False, names=False)
-    remember_verdict(course, verdict)
+    record_shown(course, choice.read, verdict)
     if not was_solved:
         _print_completed(course, exercise_id)
 
@@ -367,7 +360,8 @@ def guide(
         in_notebook=in_notebook,
     )
     with contextlib.suppress(ConversationEndedError):
-        guide_hunt(course, exercise_id, talk, [Card(number) for number in numbers])
+        is_own = path is None or in_notebook
+        guide_hunt(course, exercise_id, talk, [Card(number) for number in numbers], is_recorded=is_own)
 
 
 @click.command("try")
@@ -379,7 +373,7 @@ def guide(
 def try_(ctx: click.Context, exercise_id: str, prints_code: bool, path: Path | None) -> None:
     """Repeat the first failed check on your file. print(), input() and breakpoint() work."""
     from grader.spec.loading import load_exercise
-    from grader.student.progress import remember_verdict
+    from grader.student.recording import record_verdict
     from grader.student.trial import checks_to_repeat, plan_trial, start_trial
     from grader.verdict.judge import judge_and_record
 
@@ -388,7 +382,7 @@ def try_(ctx: click.Context, exercise_id: str, prints_code: bool, path: Path | N
     with judging_note(choice.path.name):
         verdict, failed = judge_and_record(course, exercise_id, choice, checks_to_repeat)
     if path is None:
-        remember_verdict(course, verdict, is_attempt=False)
+        verdict = record_verdict(course, choice.read, verdict, is_attempt=False)
     exercise = load_exercise(course.description(exercise_id))
     ctx.exit(start_trial(course, plan_trial(course, exercise, choice, verdict, failed, prints_code=prints_code)))
 

@@ -45,7 +45,8 @@ from grader.student.evidence import (
     store_call,
 )
 from grader.student.explanations import explained_exercise, load_explained
-from grader.student.progress import load_progress, remember_verdict, save_progress
+from grader.student.progress import load_progress, save_progress
+from grader.student.recording import record_shown, record_verdict
 from grader.submission import Submission
 from grader.submission.choice import Choice, is_edited
 from grader.verdict.attribution import DefectStatus
@@ -88,8 +89,11 @@ class Talk(Protocol):
         """Show the page of a verdict."""
 
 
-def guide_hunt(course: Course, exercise_id: str, talk: Talk, cards: Collection[Card]) -> None:
-    """Show the given cards; without any, those that are due. Raise `UsageError` if no check can run on the file."""
+def guide_hunt(course: Course, exercise_id: str, talk: Talk, cards: Collection[Card], *, is_recorded: bool) -> None:
+    """Show the given cards; without any, the cards that are due. Record verdicts if `is_recorded`.
+
+    Raise `UsageError` if no check can run on the file.
+    """
     exercise = load_exercise(course.description(exercise_id))
     choice = talk.read_file()
     name, seed = course.shown(choice.path), secrets.randbelow(MAX_SEED)
@@ -101,9 +105,11 @@ def guide_hunt(course: Course, exercise_id: str, talk: Talk, cards: Collection[C
             verdict = judge(exercise_id, choice.read, name, seed)
         if not verdict.was_checked():
             raise UsageError(f"{name} cannot run yet; python -m grader {exercise_id} says why")
-        verdict = withhold(course, exercise, verdict)
-        remember_verdict(course, verdict, is_attempt=False)
-        _Hunt(course, exercise, judge, talk, choice.read, verdict).run(cards)
+        if is_recorded:
+            verdict = record_verdict(course, choice.read, verdict, is_attempt=False)
+        else:
+            verdict = withhold(course, exercise, verdict)
+        _Hunt(course, exercise, judge, talk, choice.read, verdict, is_recorded=is_recorded).run(cards)
 
 
 def due_cards(course: Course, exercise: Exercise, *, is_fixed: bool) -> list[Card]:
@@ -131,9 +137,11 @@ class _Hunt:
         talk: Talk,
         submission: Submission,
         verdict: Verdict,
+        *,
+        is_recorded: bool,
     ) -> None:
         self._course, self._exercise, self._judge, self._talk = course, exercise, judge, talk
-        self._submission, self._verdict = submission, verdict
+        self._submission, self._verdict, self._is_recorded = submission, verdict, is_recorded
         self._record = load_progress(course, exercise.id).guide
 
     def run(self, cards: Collection[Card]) -> None:
@@ -242,7 +250,8 @@ class _Hunt:
             with judging_note(choice.path.name):
                 judged = self._judge(self._exercise.id, choice.read, name, secrets.randbelow(MAX_SEED))
             self._submission, self._verdict = choice.read, withhold(self._course, self._exercise, judged)
-            remember_verdict(self._course, self._verdict)
+            if self._is_recorded:
+                record_shown(self._course, choice.read, self._verdict)
             self._talk.show_verdict(self._verdict, self._explained())
 
     def _show_state(self) -> None:

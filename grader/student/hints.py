@@ -46,6 +46,7 @@ REMEDIES = {
 """Remedies for a file that does not run, by the kind and detail of the finding."""
 
 DEFAULT_REMEDY = "Run {file} by itself and fix the first error."
+CELL_REMEDY = "Restart the kernel, run the cells up to this one, and fix the first error."
 
 
 def next_hint(
@@ -66,7 +67,7 @@ def next_hint(
     """
     progress = load_progress(course, exercise.id)
     if verdict.outcome is Result.NOT_GRADABLE:
-        return _repair_hint(verdict, exercise)
+        return _repair_hint(verdict, exercise, shell)
     if exercise.defects and not exercise.has_hints():
         return _without_steps(exercise, f"This edition has no hints; ask whoever gave you {exercise.id}.")
     crash = hiding_crash(group_causes(verdict))
@@ -206,10 +207,11 @@ def _verdict_on(verdict: Verdict, defect: Defect) -> DefectVerdict:
     return next(each for each in verdict.defects if each.id == defect.id)
 
 
-def _repair_hint(verdict: Verdict, exercise: Exercise) -> Hint:
+def _repair_hint(verdict: Verdict, exercise: Exercise, shell: Shell) -> Hint:
     """Return a hint on how to make a file gradable."""
     finding, misspelt = verdict.unloadable, misspelt_name(verdict, exercise)
-    remedy = REMEDIES.get((finding.kind, finding.detail), DEFAULT_REMEDY) if finding else DEFAULT_REMEDY
+    usual = DEFAULT_REMEDY if shell is Shell.TERMINAL else CELL_REMEDY
+    remedy = REMEDIES.get((finding.kind, finding.detail), usual) if finding else usual
     remedy = remedy.format(exercise=verdict.exercise, file=PurePath(verdict.file).name)
     if misspelt:
         remedy = f"{misspelt} is probably it, spelled in another way: compare the two names letter by letter."

@@ -403,15 +403,22 @@ def _needed(played: list[_Played], ending: Ending) -> list[BuiltModule | MadeCal
 def _of_the_last(
     steps: list[BuiltModule | MadeCall | LoadedState], calls: list[MadeCall], ending: Ending
 ) -> list[BuiltModule | MadeCall | LoadedState]:
-    """Return the steps of the last module that was built, or all if the ending is an expression of many calls."""
+    """Return the steps of the last module that was built, or all if the ending is an expression of many calls.
+
+    They include the modules whose state it loads.
+    """
     if ending.relation is Relation.CODE:
         return steps
-    numbers = [each.number for each in steps if isinstance(each, BuiltModule)][-1:]
+    loads = [each for each in steps if isinstance(each, LoadedState)]
+    numbers = [each.target for each in loads] or [each.number for each in steps if isinstance(each, BuiltModule)]
+    last = numbers[-1:]
     if calls and calls[-1].variant:
         calls_kept: list[MadeCall] = calls[-1:]
     else:
-        calls_kept = [each for each in calls if each.module in numbers]
-    builds = [each for each in steps if isinstance(each, BuiltModule)]
+        calls_kept = [each for each in calls if each.module in last]
     if calls_kept:
-        numbers = [calls_kept[-1].module]
-    return [*[each for each in builds if each.number in numbers], *calls_kept]
+        last = [calls_kept[-1].module]
+    loads = [each for each in loads if each.target in last]
+    needed = {*last, *(each.source for each in loads)}
+    builds = [each for each in steps if isinstance(each, BuiltModule) and each.number in needed]
+    return [each for each in steps if each in (*builds, *loads, *calls_kept)]

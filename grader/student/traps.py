@@ -6,6 +6,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct, structs
 
+from grader.checks.outcome import Status
 from grader.report.trap import Details
 from grader.spec.loading import load_exercise
 from grader.spec.paths import Course, read_cache, write_cache, write_product
@@ -33,6 +34,8 @@ class JudgedState(Struct, frozen=True, kw_only=True):
     at: float
     outcome: Result
     statuses: dict[str, DefectStatus]
+    passes_all: bool = False
+    """Whether every check passed that ran."""
 
 
 def hand_out_trap(course: Course, exercise_id: str) -> bool:
@@ -52,7 +55,13 @@ def keep_state(course: Course, read: Submission | Unreadable, verdict: Verdict) 
         return
     assert isinstance(read, Submission)
     statuses = {defect.id: defect.status for defect in verdict.defects}
-    state = JudgedState(source=read, at=time.time(), outcome=verdict.outcome, statuses=statuses)
+    state = JudgedState(
+        source=read,
+        at=time.time(),
+        outcome=verdict.outcome,
+        statuses=statuses,
+        passes_all=bool(verdict.checks) and all(each.status is Status.PASSED for each in verdict.checks),
+    )
     folder = _folder(course, verdict.exercise)
     write_cache(folder / f"{read.digest()}.json", msgspec.json.encode(state))
     for path in sorted(folder.glob("*.json"), key=lambda each: each.stat().st_mtime)[:-MOST_STATES]:
@@ -61,14 +70,11 @@ def keep_state(course: Course, read: Submission | Unreadable, verdict: Verdict) 
 
 def home_of(course: Course, exercise_id: str) -> Home | None:
     """Return the substitutes for references at home: the student's fix, if it passes every check that runs here."""
-    progress = load_progress(course, exercise_id)
-    read = choose_file(course, exercise_id).read
-    is_right = progress.is_solved() or 0 < progress.checks == progress.passed
-    if not is_right or not isinstance(read, Submission):
+    read, states = choose_file(course, exercise_id).read, _states(course, exercise_id)
+    right = {each.source.digest() for each in states if each.passes_all}
+    if not isinstance(read, Submission) or read.digest() not in right:
         return None
-    states = [each for each in _states(course, exercise_id) if each.outcome is Result.NOT_FIXED]
-    earlier = tuple(each.source for each in states if each.source.digest() != read.digest())
-    return Home(own=read, earlier=earlier)
+    return Home(own=read, earlier=tuple(each.source for each in states if not each.passes_all))
 
 
 def details_of(course: Course, result: TrapResult) -> Details:

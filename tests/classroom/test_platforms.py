@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from grader.classroom.gradebook import Gradebook, Student
+from grader.classroom.gradebook.rows import WorkKind
 from grader.classroom.layouts import archives as archive
 from grader.classroom.layouts.files import Person, SkippedFiles, SubmissionFiles
 from grader.classroom.layouts.opening import LayoutOptions, open_layout
@@ -391,6 +392,27 @@ def test_no_link_is_followed_in_a_platforms_export(tmp_path):
     assert [each[0] for each in found] == ["bo-li", "jane"]
     assert "a link, not followed: exercise-03-mal/attention.py" in told
     assert "no submission: exercise-03-eve" in told
+
+
+@pytest.mark.parametrize(
+    ("pattern", "exercise"), [("{student}/*.py", "exercise_03"), ("{student}/{exercise}/*.py", "")]
+)
+def test_a_pattern_tells_a_trap_from_a_module(tmp_path, pattern, exercise):
+    folder = tmp_path / "class" / "anna" / ("" if exercise else "exercise_03")
+    folder.mkdir(parents=True)
+    for name in ("attention.py", "trap.py"):
+        (folder / name).write_text("pass\n", encoding="utf-8")
+    with open_layout(
+        tmp_path / "class", EXERCISES, SkippedFiles(), LayoutOptions(pattern=pattern, exercise=exercise)
+    ) as (layout, _):
+        found = {each.kind: Path(each.place).name for each in layout}
+    assert found == {WorkKind.MODULE: "attention.py", WorkKind.TRAP: "trap.py"}
+
+
+def test_a_quoted_cell_of_a_roster_may_have_a_line_break_and_odd_separators(tmp_path):
+    path = tmp_path / "roster.csv"
+    path.write_text('id,name\nm1,"Ann\nLee"\nm2,Bo\u2028Li\n', "utf-8")
+    assert [each.name for each in read_roster(path).students.values()] == ["Ann\nLee", "Bo\u2028Li"]
 
 
 def test_a_roster_says_who_a_platforms_names_mean(tmp_path):

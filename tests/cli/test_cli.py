@@ -209,6 +209,11 @@ def test_an_exercise_may_be_called_by_words_of_its_title(course):
     assert exercise_titled(course, "no such title") is None
 
 
+def test_options_may_follow_words_of_a_title(own_course, run_cli):
+    done = run_cli("how", "the", "sentence", "ends", "--json", cwd=own_course.root)
+    assert json.loads(done.stdout)["exercise"] == "exercise_03"
+
+
 def test_outside_a_course_no_other_one_is_used_in_silence(run_cli, tmp_path):
     done = run_cli(cwd=tmp_path)
     assert done.stderr == f"There is no course in {tmp_path}; using the one in {ROOT} (--course DIR chooses another).\n"

@@ -74,6 +74,12 @@ def test_the_file_is_graded_in_the_middle_and_the_fix_is_explained(own_course, r
     assert "This card comes with the first fix" in guide(run_cli, own_course, cards=[4])
 
 
+def test_another_file_is_guided_without_a_record(own_course, run_cli):
+    done = run_cli("guide", EXERCISE, "--file", own_course.reference(EXERCISE), "--card", 3, cwd=own_course.root)
+    assert "10 of 10 points" in done.stdout
+    assert load_progress(own_course, EXERCISE).outcome is None
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("exercise_id", EXERCISES)
 def test_every_starter_can_be_guided_without_an_answer(own_course, run_cli, exercise_id):

@@ -10,11 +10,15 @@ from pathlib import Path
 import pytest
 
 from grader.report.terminal import render_terminal
+from grader.spec.fragments import make_variant
 from grader.spec.loading import load_exercise
+from grader.student.progress import load_progress
+from grader.verdict.verdict import Result
 from tests.support.commands import run_program
 from tests.support.paths import ROOT
 
 EXERCISE = "exercise_03"
+DECOY = "exercise_36"
 PLACE = "        # (B, T, I)\n"
 
 
@@ -94,6 +98,23 @@ def test_a_script_shows_the_failure_without_the_kit_and_passes_on_the_reference(
 def test_the_script_of_every_starter_shows_the_failure_of_its_page(own_course, run_cli, tmp_path_factory, part):
     folder = tmp_path_factory.mktemp("scripts")
     require_failures_of_the_page(own_course, run_cli, own_course.exercise_ids()[part::4], folder)
+
+
+def test_a_state_dict_that_does_not_fit_is_loaded_again(own_course, run_cli):
+    exercise = load_exercise(own_course.description("exercise_05"))
+    module, _ = own_course.editable_files(exercise.id)
+    reference = own_course.reference(exercise.id).read_text(encoding="utf-8")
+    module.write_text(make_variant(reference, exercise, {"mask-in-state-dict"}), encoding="utf-8")
+    done = run_cli("try", exercise.id, cwd=own_course.root)
+    assert done.returncode == 1
+    assert ">>> module1.load_state_dict(module2.state_dict())" in done.stdout
+    assert "size mismatch for causal_mask" in done.stdout
+
+
+def test_a_trial_of_a_starter_that_is_right_claims_nothing(own_course, run_cli):
+    run_cli("try", DECOY, cwd=own_course.root)
+    progress = load_progress(own_course, DECOY)
+    assert (progress.outcome, progress.is_solved()) == (Result.NOT_FIXED, False)
 
 
 IN_VARIANTS = {

@@ -6,11 +6,12 @@ import pytest
 from msgspec import structs
 
 from grader.author.release import release
+from grader.checks.outcome import Status
 from grader.report.trap import Details, render_trap
 from grader.spec.loading import load_exercise
 from grader.spec.paths import Course, find_course
 from grader.student.changes import restore_starter
-from grader.student.progress import load_progress, remember_verdict, save_progress
+from grader.student.progress import load_progress, save_progress
 from grader.student.traps import MOST_STATES, RUNS_BEFORE_SIZES, details_of, hand_out_trap, home_of, keep_state
 from grader.submission import submission_from_text
 from grader.trap.implementations import Role, implementations_at_home
@@ -132,13 +133,18 @@ def test_earlier_states_are_kept_at_home_and_used_by_the_trap(own_course: Course
         keep_state(course, submission_from_text(f"{starter}\n# {number}\n"), verdict(outcome=Result.NOT_FIXED))
     assert len(list((course.state_folder() / "states" / EXERCISE).iterdir())) == MOST_STATES
     assert home_of(course, EXERCISE) is None
-    remember_verdict(course, verdict(outcome=Result.FIXED))
+    passed = [each for each in verdict().checks if each.status is Status.PASSED]
+    own = submission_from_text(starter)
+    keep_state(course, own, verdict(outcome=Result.FIXED, checks=passed))
     home = home_of(course, EXERCISE)
     assert home is not None
-    assert len(home.earlier) == MOST_STATES
+    assert home.own == own
+    assert len(home.earlier) == MOST_STATES - 1
     found = implementations_at_home(course, load_exercise(course.description(EXERCISE)), home)
     assert [each.role for each in found] == [Role.RIGHT, Role.COMBINED, *[Role.HALF_MENDED] * 6]
-    keep_state(own_course, submission_from_text(starter), verdict())
+    course.editable_files(EXERCISE)[0].write_text(f"{starter}\nlater = 1\n", encoding="utf-8")
+    assert home_of(course, EXERCISE) is None  # nobody has judged this content
+    keep_state(own_course, own, verdict())
     assert not (own_course.state_folder() / "states").exists()  # the references are there
 
 

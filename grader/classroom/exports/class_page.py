@@ -82,7 +82,8 @@ def _rows(
         for grade in (each for each in grades if each.exercise in exercises):
             about = _name_and_group(grade, key, anonymous=anonymous)
             cells[grade.exercise] = [grade.outcome, grade.score, _count(records, grade, exercises, summaries)]
-        yield [*about, [cells.get(name) for name in exercises]]
+        if cells:
+            yield [*about, [cells.get(name) for name in exercises]]
 
 
 def pseudonym(student: str, key: str) -> str:

@@ -344,9 +344,15 @@ class Pattern:
             key = (storable(match["student"]), f"exercise_{int(number):02}" if number else "")
             found.setdefault(key, []).append(path)
         for (student, exercise), paths in found.items():
-            stem = exercise or Path(USUAL_MODULE).stem
-            loose = tuple(File(path=path, name=stem + Path(path).suffix) for path in paths)
+            loose = tuple(File(path=path, name=_usual_name(exercise, Path(path))) for path in paths)
             yield Unit(student=student, loose=loose, aliases=(student,))
+
+
+def _usual_name(exercise: str, path: Path) -> str:
+    """Return the name that a file of this exercise has in a class; without an exercise, the one of any exercise."""
+    if path.name == TRAP:
+        return f"{exercise}/{TRAP}" if exercise else TRAP
+    return (exercise or Path(USUAL_MODULE).stem) + path.suffix
 
 
 def _part(match: re.Match[str]) -> str:

@@ -16,6 +16,7 @@ from grader.evaluation.answers import extract_code, extract_tests
 from grader.evaluation.catalogue import Hunt, hunt_of
 from grader.evaluation.guided.tasks import assess_claims, assess_predictions, locate_task, predict_task
 from grader.evaluation.rewards import Scheme, reward, trap_reward
+from grader.report.findings import full_text
 from grader.report.json import to_dict
 from grader.sandbox.traps.messages import MOST_TESTS
 from grader.spec.loading import load_exercise
@@ -152,15 +153,15 @@ def _of_fix(verdict: Verdict, code: str, scheme: Scheme) -> Assessment:
 
 
 def _fix_feedback(verdict: Verdict) -> str:
-    """Return what a student's page says: fixed defects by number, and the first findings."""
+    """Return the fixed defects by number and the first findings, without the names of checks: they tell too much."""
     if verdict.outcome is Result.FIXED:
         return "Every defect is fixed."
     if not verdict.was_checked():
         return f"No check could run: {verdict.reason}"
     fixed = [f"Defect {each.number} is fixed." for each in verdict.defects if each.status is DefectStatus.FIXED]
-    checks = [each for each in to_dict(verdict)["checks"] if each["status"] != Status.PASSED and each["finding"]]
-    findings = [f"- {each['id']}: {each['finding']}" for each in checks[:MOST_FINDINGS]]
-    return "\n".join(["The file is not fixed yet.", *fixed, "Checks that failed:", *findings])
+    findings = [each.finding for each in verdict.checks if each.status is not Status.PASSED and each.finding]
+    listed = [f"- {full_text(each)}" for each in findings[:MOST_FINDINGS]]
+    return "\n".join(["The file is not fixed yet.", *fixed, "Checks failed:", *listed])
 
 
 def _trap_feedback(result: TrapResult) -> str:

@@ -14,8 +14,8 @@ from grader.spec.exercise import Exercise
 from grader.spec.paths import Course
 from grader.student.claims import withhold
 from grader.student.explanations import load_explained
-from grader.student.progress import load_progress, remember_verdict
-from grader.student.traps import keep_state
+from grader.student.progress import load_progress
+from grader.student.recording import record_shown
 from grader.student.watch.events import NO_VERDICT_YET, Event, TextEvent, VerdictEvent, compare
 from grader.student.watch.inputs import looks_cut_off, signature
 from grader.submission import Unreadable
@@ -230,8 +230,7 @@ class FollowedExercise:
         is_first = not self._statuses and self._graded is None
         change = None if is_first else compare(self._statuses, self._graded, verdict)
         before = load_progress(self._course, self.exercise.id)
-        remember_verdict(self._course, verdict)
-        keep_state(self._course, self.content.read, verdict)
+        record_shown(self._course, self.content.read, verdict)
         if verdict.outcome is not Result.NOT_GRADABLE:
             self._statuses = {defect.id: defect.status for defect in verdict.defects}
             self._graded = verdict
