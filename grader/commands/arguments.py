@@ -79,7 +79,7 @@ course_option = click.option(
     expose_value=False,
     is_eager=True,
     callback=_choose_course,
-    help="The course's folder; the default is the current folder.",
+    help="The course's folder; by default the one that contains the current folder.",
 )
 
 
@@ -189,7 +189,7 @@ def _named_or_last(ctx: click.Context, parameter: click.Parameter, value: str | 
     course = current_course()
     last = exercise_called(course, str(Path.cwd())) or last_worked_on(course)
     if last is not None:
-        click.echo(f"No exercise named; taking the last one, {last}:", err=True)
+        click.echo(f"No exercise named; using {last}:", err=True)
     return _named(ctx, parameter, last)
 
 

@@ -33,7 +33,7 @@ TRIED_TORCH = ("2.13",)
 
 REMEDIES = {
     "process": "run on Linux, where workers are forked from a process that holds no secret",
-    "filesystem": "Landlock: Linux 5.13 or newer with it among the security modules, and `pip install py-landlock`",
+    "filesystem": "enable Landlock (Linux 5.13 or newer), and run `pip install py-landlock`",
     "network": "`apt install libseccomp2` and `pip install pyseccomp`, or allow user namespaces",
     "syscalls": "`apt install libseccomp2` and `pip install pyseccomp`",
     "memory": "run graders and submissions under the same unprivileged user with `kernel.yama.ptrace_scope` at 1",

@@ -17,7 +17,7 @@ from grader.report.phrases import counted
 @seed_option("The seed that determines every hunt; by default 0.")
 @click.option("--count", type=click.IntRange(1), default=10, show_default=True, help="How many hunts to make.")
 @click.option(
-    "--from", "bases", metavar="EXERCISE", multiple=True, help="Use this exercise's code and checks; by default all."
+    "--from", "bases", metavar="EXERCISE", multiple=True, help="Make hunts from this exercise; by default from all."
 )
 def fresh(folder: Path, seed: int | None, count: int, bases: tuple[str, ...]) -> None:
     """Write a course of new hunts that no model has seen, made from the right solutions of this one."""
@@ -46,7 +46,13 @@ def fresh(folder: Path, seed: int | None, count: int, bases: tuple[str, ...]) ->
 @click.option(
     "--exercise", "exercise_ids", metavar="EXERCISE", multiple=True, help="Audit this exercise; by default all."
 )
-@click.option("--seeds", type=click.IntRange(1), default=1, show_default=True, help="How often to grade every case.")
+@click.option(
+    "--seeds",
+    type=click.IntRange(1),
+    default=1,
+    show_default=True,
+    help="The seeds of each case.",
+)
 @click.option("--jobs", type=click.IntRange(1), help="Submissions to grade at once; by default one per core.")
 @click.option("--without-attacks", is_flag=True, help="Leave out the hostile submissions.")
 def audit(folder: Path, exercise_ids: tuple[str, ...], seeds: int, jobs: int | None, without_attacks: bool) -> None:

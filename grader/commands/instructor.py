@@ -209,7 +209,7 @@ def batch(
     no_share: bool,
     seed: int | None,
 ) -> None:
-    """Grade a class: every submission in a folder, a zip or a .jsonl file that is not in the gradebook yet."""
+    """Grade all new and changed submissions of a class, in a folder, a zip or a .jsonl file."""
     from grader.classroom.grading import Options
     from grader.classroom.layouts.opening import LayoutOptions
     from grader.classroom.roster import Roster, read_roster

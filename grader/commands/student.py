@@ -296,7 +296,7 @@ def trap(
 @course_option
 @click.pass_context
 def claim(ctx: click.Context, exercise_id: str, claimed: str, line: int) -> None:
-    """Claim that nothing is wrong with an exercise, before or after a fix: `claim exercise_03 sound --line 40`."""
+    """Claim that nothing is wrong with your file. Example: `claim exercise_03 sound --line 40`."""
     from grader.spec.loading import load_exercise
     from grader.student.claims import record_claim
     from grader.student.progress import load_progress

@@ -128,7 +128,7 @@ def answer_now_lines(
         meaning = (
             "It did not have to change: with this answer your file is right."
             if is_fixed
-            else "Either this answer is right, or a bug that causes it is left: read the code that makes this value."
+            else "Either this value is right, or a bug that affects it is left: read the code that computes it."
         )
     mark = Text(" ✓", "green") if is_changed else Text(" ·", "dim")
     moved = f" (line {line} now)" if line else ""

@@ -175,7 +175,7 @@ def lessons(
     lines = []
     for defect in defects:
         parts = [" ".join(defect.why.split())]
-        parts += [f"It showed {failing_sizes[defect.id]}."] if defect.id in failing_sizes else []
+        parts += [f"It was wrong {failing_sizes[defect.id]}."] if defect.id in failing_sizes else []
         parts += [f"It passes the usual tests: {defect.missed()}."] if defect.missed() and not is_shared else []
         lines.append(f"{defect_label(defect, exercise)}: {' '.join(parts)}")
     if is_shared and all(tests):
@@ -323,8 +323,8 @@ def misspelt_name(verdict: Verdict, exercise: Exercise) -> str:
     return next(iter(difflib.get_close_matches(exercise.interface.entry(), finding.names_found, 1, SIMILARITY)), "")
 
 
-CLAIM_QUESTION = "do you think that nothing is wrong? Say so, with the line that looked wrong"
-SEARCH = "the checks do not decide this one for you. Look for a fault by experiments of your own"
+CLAIM_QUESTION = "if you think that nothing is wrong, claim it and name the line that looked wrong"
+SEARCH = "the checks cannot decide this hunt. Look for a fault by your own experiments"
 HAND_IN = "hand it in; the checks that run then decide the rest"
 
 
@@ -335,7 +335,7 @@ def claim_invitation(exercise_id: str) -> str:
 
 def undecided(exercise_id: str) -> str:
     """Return the advice for a file in which checks find no fault, while the claim that it is right is missing."""
-    return f"{SEARCH}; or {claim_invitation(exercise_id)}"
+    return f"{SEARCH}; {claim_invitation(exercise_id)}"
 
 
 def _claim(exercise_id: str) -> str:
@@ -458,7 +458,7 @@ def _next(verdict: Verdict, exercise: Exercise, shell: Shell) -> list[Line]:
         return [Text(f"Next: {hint}", "dim")]
     if situation is Situation.NOT_FIXED:
         difference, trial = (command(name, verdict.exercise, shell=shell) for name in ("diff", "try"))
-        return [Text(f"Next: {difference} shows what you changed, {trial} runs it.", "dim")]
+        return [Text(f"Next: {difference} shows your changes; {trial} runs your file.", "dim")]
     edition, source = exercise.edition, exercise.source
     next_step = Text(f"Next: {edition.next_step(exercise.id, has_defects=bool(exercise.defects))}", "dim")
     credits_ = edition.credits(source.title, source.url)

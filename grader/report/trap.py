@@ -31,7 +31,7 @@ REASONS = {
         "numbers of gaussian and torch"
     ),
     Standing.TOO_MANY: (
-        f"a trap has at most {MOST_TESTS} tests, each set of parameters being one; this one did not run"
+        f"a trap may have at most {MOST_TESTS} tests, and each set of parameters counts as one; this test did not run"
     ),
     Standing.NOT_RUN: f"the {TRAP_SECONDS:g} s for all tests were up before it had run on every right implementation",
 }
@@ -75,7 +75,7 @@ def render_trap(
         lines.append(_row("defective", Text(f"the starter  {'caught' if result.subsets.caught else not_caught}")))
     elif result.subsets.of > len(result.defects):
         caught, of = result.subsets.caught, result.subsets.of
-        words = f"combinations  {caught} of {of} caught; all of them give {points(SUBSETS_POINTS)} point"
+        words = f"combinations  {caught} of {of} caught; catching all of them earns {points(SUBSETS_POINTS)} point"
         lines.append(_row("", Text(words)))
     if result.half_mended.of:
         label, whose = ("earlier", "of your own states ") if result.is_at_home else ("half-fixed", "")
@@ -184,9 +184,9 @@ def _remedy(test: TestResult) -> str:
         return "read again what the README promises"
     if test.difference < SMALL_DIFFERENCE and math.isfinite(test.difference):
         allowed = f"your tolerance is {test.tolerance:.2g}" if test.tolerance else "your tolerance is 0"
-        return f"they differ by {test.difference:.2g}, {allowed}; use atol={_enough(test.difference):g}"
+        return f"the values differ by {test.difference:.2g}, {allowed}; use atol={_enough(test.difference):g}"
     place = "" if test.standing is Standing.FAILS_REFERENCE else _at_line(test)  # which `_failure` gives
-    return f"{place}they differ by {test.difference:.2g}, which is no rounding; test what the README promises"
+    return f"{place}the values differ by {test.difference:.2g}, too much for rounding; test what the README promises"
 
 
 def _at_line(test: TestResult) -> str:
@@ -208,7 +208,7 @@ def _defect_words(defect: DefectResult, details: Details, *, is_decoy: bool) -> 
         return Text.assemble((name, "green"), f"{title}  caught by {by}{crash}")
     words = "not caught" if defect.caught is Caught.NEVER else "caught sometimes; only a test that always fails counts"
     if defect.number in details.sizes:
-        words += f"; it shows {printable(details.sizes[defect.number])}"
+        words += f"; in your gradings it was wrong {printable(details.sizes[defect.number])}"
     return Text.assemble((name, "red"), f"  {words}")
 
 
@@ -221,7 +221,7 @@ def _notes(result: TrapResult) -> list[str]:
     notes = []
     if idle and not (result.is_at_home and not result.subsets.caught):  # there the row of the starter says it
         verb = "catches" if len(idle) == 1 else "catch"
-        usual = "Neither do the usual tests: shapes, a falling loss, the same seed twice."
+        usual = "The usual tests (shapes, a falling loss, the same seed twice) catch nothing either."
         notes.append(f"{', '.join(idle[:MOST_NUMBERS])} {verb} nothing. {usual}")
     changing = [test for test in result.tests if test.changed]
     notes += [
@@ -231,7 +231,7 @@ def _notes(result: TrapResult) -> list[str]:
     if result.is_time_up:
         notes.append(
             f"The {TRAP_SECONDS:g} s for all tests were up, so some implementations were left out. "
-            "Use smaller sizes or loops."
+            "Use smaller sizes or fewer iterations."
         )
     return notes
 
