@@ -305,13 +305,13 @@ def test_a_command_without_an_exercise_means_the_last_one_edited_or_graded(run_c
     edited = own_course.root / "exercises" / "exercise_03" / "attention.py"
     edited.write_text(edited.read_text(encoding="utf-8") + "\nMINE = 1\n", encoding="utf-8")
     shown = run_cli("diff", "--course", own_course.root)
-    assert (shown.returncode, shown.stderr) == (0, "No exercise named; taking the last one, exercise_03:\n")
+    assert (shown.returncode, shown.stderr) == (0, "No exercise named; using exercise_03:\n")
     assert "+MINE = 1" in shown.stdout
     remembered = own_course.root / ".grader" / "progress" / "exercise_02.json"
     save_progress(own_course, "exercise_02", Progress())
     os.utime(remembered, (time.time() + 60,) * 2)
     assert (
-        run_cli("diff", "--course", own_course.root).stderr == "No exercise named; taking the last one, exercise_02:\n"
+        run_cli("diff", "--course", own_course.root).stderr == "No exercise named; using exercise_02:\n"
     )
 
 

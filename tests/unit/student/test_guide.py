@@ -141,7 +141,7 @@ def test_a_failure_in_a_calling_variant_does_not_answer_at_which_sizes_plain_cal
         (
             True,
             False,
-            " ·  p finite (line 7 now)|before your edits: true|now: still true: why|Either this answer is right,",
+            " ·  p finite (line 7 now)|before your edits: true|now: still true: why|Either this value is right,",
         ),
         (
             None,
