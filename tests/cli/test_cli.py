@@ -310,9 +310,7 @@ def test_a_command_without_an_exercise_means_the_last_one_edited_or_graded(run_c
     remembered = own_course.root / ".grader" / "progress" / "exercise_02.json"
     save_progress(own_course, "exercise_02", Progress())
     os.utime(remembered, (time.time() + 60,) * 2)
-    assert (
-        run_cli("diff", "--course", own_course.root).stderr == "No exercise named; using exercise_02:\n"
-    )
+    assert run_cli("diff", "--course", own_course.root).stderr == "No exercise named; using exercise_02:\n"
 
 
 def test_nothing_is_put_back_that_was_not_named(run_cli, own_course):
