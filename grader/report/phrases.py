@@ -323,14 +323,14 @@ def misspelt_name(verdict: Verdict, exercise: Exercise) -> str:
     return next(iter(difflib.get_close_matches(exercise.interface.entry(), finding.names_found, 1, SIMILARITY)), "")
 
 
-CLAIM_QUESTION = "if you think that nothing is wrong, claim it and name the line that looked wrong"
+CLAIM_ADVICE = "if you think that nothing is wrong, claim it and name the line that looked wrong"
 SEARCH = "the checks cannot decide this hunt. Look for a fault by your own experiments"
 HAND_IN = "hand it in; the checks that run then decide the rest"
 
 
 def claim_invitation(exercise_id: str) -> str:
     """Return how to claim that nothing is wrong, in a terminal."""
-    return f"{CLAIM_QUESTION}: {_claim(exercise_id)}"
+    return f"{CLAIM_ADVICE}: {_claim(exercise_id)}"
 
 
 def undecided(exercise_id: str) -> str:
@@ -387,7 +387,7 @@ def next_steps(verdict: Verdict, exercise: Exercise, shell: Shell = Shell.TERMIN
     if situation is Situation.AWAITS_CLAIM:
         return [
             NextStep(text=capitalized(SEARCH)),
-            NextStep(text=capitalized(CLAIM_QUESTION), command=_claim(exercise.id)),
+            NextStep(text=capitalized(CLAIM_ADVICE), command=_claim(exercise.id)),
         ]
     in_notebook = shell is Shell.NOTEBOOK
     if situation is Situation.FIXED:

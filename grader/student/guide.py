@@ -46,7 +46,7 @@ from grader.student.evidence import (
 )
 from grader.student.explanations import explained_exercise, load_explained
 from grader.student.progress import load_progress, save_progress
-from grader.student.recording import record_shown, record_verdict
+from grader.student.recording import record_shown
 from grader.submission import Submission
 from grader.submission.choice import Choice, is_edited
 from grader.verdict.attribution import DefectStatus
@@ -105,10 +105,9 @@ def guide_hunt(course: Course, exercise_id: str, talk: Talk, cards: Collection[C
             verdict = judge(exercise_id, choice.read, name, seed)
         if not verdict.was_checked():
             raise UsageError(f"{name} cannot run yet; python -m grader {exercise_id} says why")
+        verdict = withhold(course, exercise, verdict)
         if is_recorded:
-            verdict = record_verdict(course, choice.read, verdict, is_attempt=False)
-        else:
-            verdict = withhold(course, exercise, verdict)
+            record_shown(course, choice.read, verdict, is_attempt=False)
         _Hunt(course, exercise, judge, talk, choice.read, verdict, is_recorded=is_recorded).run(cards)
 
 

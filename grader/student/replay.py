@@ -32,9 +32,9 @@ class Operand(Struct, frozen=True, kw_only=True):
 
 
 class Expression(Struct, frozen=True, kw_only=True):
-    """An expression for a script: a format string for the operands, and for the name of the last module.
+    """An expression in a script, as a format string.
 
-    A field `{}` stands for the next operand, and `{module}` for the module.
+    A field `{}` stands for the next operand, and `{module}` for the name of the last module.
     """
 
     form: str = "{}"
@@ -307,7 +307,7 @@ def _sources(arguments: dict[str, Value], values: Pairs) -> dict[str, Expression
 
 
 def _expression(tensor: Any, played: list[_Played]) -> tuple[Expression | None, bool]:
-    """Return an expression of a tensor in the values of calls, or None, and whether it is a gradient."""
+    """Return an expression of a tensor by the values of calls, or None; and whether the tensor is a gradient."""
     if not isinstance(tensor, torch.Tensor):
         return None, False
     last = next((each for each in reversed(played) if each.gradients), None)
@@ -403,22 +403,23 @@ def _needed(played: list[_Played], ending: Ending) -> list[BuiltModule | MadeCal
 def _of_the_last(
     steps: list[BuiltModule | MadeCall | LoadedState], calls: list[MadeCall], ending: Ending
 ) -> list[BuiltModule | MadeCall | LoadedState]:
-    """Return the steps of the last module that was built, or all if the ending is an expression of many calls.
+    """Return the steps of the last module: its build, its calls, and the modules whose state it loads.
 
-    They include the modules whose state it loads.
+    If the ending is an expression of many calls, return all steps.
     """
     if ending.relation is Relation.CODE:
         return steps
+    is_in_variant = bool(calls) and bool(calls[-1].variant)
     loads = [each for each in steps if isinstance(each, LoadedState)]
-    numbers = [each.target for each in loads] or [each.number for each in steps if isinstance(each, BuiltModule)]
-    last = numbers[-1:]
-    if calls and calls[-1].variant:
-        calls_kept: list[MadeCall] = calls[-1:]
-    else:
-        calls_kept = [each for each in calls if each.module in last]
-    if calls_kept:
-        last = [calls_kept[-1].module]
-    loads = [each for each in loads if each.target in last]
-    needed = {*last, *(each.source for each in loads)}
-    builds = [each for each in steps if isinstance(each, BuiltModule) and each.number in needed]
-    return [each for each in steps if each in (*builds, *loads, *calls_kept)]
+    modules = [each.target for each in loads] or [each.number for each in steps if isinstance(each, BuiltModule)]
+    last = calls[-1].module if is_in_variant else next(reversed(modules), None)
+    sources = {each.source for each in loads if each.target == last}
+
+    def is_needed(step: BuiltModule | MadeCall | LoadedState) -> bool:
+        if isinstance(step, BuiltModule):
+            return step.number == last or step.number in sources
+        if isinstance(step, LoadedState):
+            return step.target == last
+        return step is calls[-1] if is_in_variant else step.module == last
+
+    return [each for each in steps if is_needed(each)]

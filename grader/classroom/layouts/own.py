@@ -349,7 +349,7 @@ class Pattern:
 
 
 def _usual_name(exercise: str, path: Path) -> str:
-    """Return the name that a file of this exercise has in a class; without an exercise, the one of any exercise."""
+    """Return the name by which the file counts as a trap or a module, and belongs to the exercise if one is given."""
     if path.name == TRAP:
         return f"{exercise}/{TRAP}" if exercise else TRAP
     return (exercise or Path(USUAL_MODULE).stem) + path.suffix
