@@ -213,4 +213,11 @@ def _traceback_of(error: BaseException, path: Path) -> str:
 
 if __name__ == "__main__":
     os.environ.setdefault("OMP_NUM_THREADS", "1")
-    sys.exit(_run(Course(root=Path(sys.argv[1])), msgspec.msgpack.decode(Path(sys.argv[2]).read_bytes(), type=Trial)))
+    requested = msgspec.msgpack.decode(Path(sys.argv[2]).read_bytes(), type=Trial)
+    try:
+        code = _run(Course(root=Path(sys.argv[1])), requested)
+        sys.stdout.flush()
+    except BrokenPipeError:  # whoever read the output has ended, as `head` does
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or the flush at the end fails again
+        code = 1
+    sys.exit(code)

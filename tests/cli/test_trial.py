@@ -1,6 +1,7 @@
 """Trials: a student's own run of the file, and the printed output of a failing check."""
 
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -115,6 +116,16 @@ def test_a_trial_of_a_starter_that_is_right_claims_nothing(own_course, run_cli):
     run_cli("try", DECOY, cwd=own_course.root)
     progress = load_progress(own_course, DECOY)
     assert (progress.outcome, progress.is_solved()) == (Result.NOT_FIXED, False)
+
+
+def test_a_trial_whose_reader_is_gone_ends_without_a_traceback_of_the_kit(own_course):
+    command = f"{sys.executable} -m grader try {EXERCISE} | head -1"
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        ["bash", "-c", command], cwd=own_course.root, env=environment, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.count("\n") == 1
+    assert "Traceback" not in done.stderr
 
 
 IN_VARIANTS = {
