@@ -38,12 +38,14 @@ def test_ctrl_c_shows_nothing_and_leaves_nothing() -> None:
 
 
 @pytest.mark.parametrize("encoding", others_slow(["cp1252", "cp437", "latin-1", "gbk", "utf-8"]))
-def test_a_stream_gets_the_characters_that_it_can_encode_and_plainer_ones_for_the_others(encoding):
-    environment = {**os.environ, "PYTHONIOENCODING": encoding}
+def test_a_stream_gets_the_characters_that_it_can_encode_and_plainer_ones_for_the_others(own_course, encoding):
+    environment = {**os.environ, "PYTHONIOENCODING": encoding, "PYTHONPATH": str(ROOT)}
 
     def output(*arguments):
         command = [sys.executable, "-m", "grader", *arguments]
-        done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, timeout=60, check=False)
+        done = subprocess.run(
+            command, cwd=own_course.root, env=environment, capture_output=True, timeout=60, check=False
+        )
         assert done.returncode in (0, 1), done.stderr
         return done.stdout
 
