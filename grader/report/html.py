@@ -49,7 +49,7 @@ from grader.spec.exercise import Announcement, Exercise
 from grader.trap.result import TrapResult
 from grader.verdict.attribution import DefectStatus
 from grader.verdict.causes import Cause, describe_hidden_defects, hiding_crash, shown_causes
-from grader.verdict.verdict import STATUS_WORDS, Result, Verdict, awaits_claim
+from grader.verdict.verdict import STATUS_WORDS, Result, Verdict
 
 MOST_TEXT = 600
 HIDDEN_TEST = "A check that was written for this exercise alone."
@@ -105,7 +105,7 @@ def render_report(
         {"title": "checks that do not pass", "rows": rows[:failed], "is_open": True},
         {"title": "checks that pass", "rows": rows[failed:], "is_open": False},
     ]
-    if awaits_claim(verdict):
+    if verdict.awaits_claim():
         checks = []  # that all of them pass would give the hunt away
     page = _environment().get_template("page.html.j2")
     style = Markup(_template("style.css"))  # noqa: S704 - our own

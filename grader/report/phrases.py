@@ -15,7 +15,7 @@ from grader.sandbox.text import as_arguments
 from grader.spec.exercise import Announcement, Defect, Exercise
 from grader.verdict.attribution import DefectStatus, UnknownReason
 from grader.verdict.causes import Cause, group_causes, hiding_crash, shown_causes
-from grader.verdict.verdict import DefectVerdict, Result, Verdict, awaits_claim
+from grader.verdict.verdict import DefectVerdict, Result, Verdict
 
 OPEN_LAYERS = {
     "process": "the examiner's process",
@@ -359,7 +359,7 @@ def _situation(verdict: Verdict, exercise: Exercise) -> Situation:
         return Situation.CANNOT_RUN
     if verdict.is_right_so_far():
         return Situation.RIGHT_SO_FAR
-    if awaits_claim(verdict):
+    if verdict.awaits_claim():
         return Situation.AWAITS_CLAIM
     if verdict.outcome is Result.FIXED:
         return Situation.FIXED

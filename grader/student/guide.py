@@ -52,7 +52,7 @@ from grader.submission.choice import Choice, is_edited
 from grader.verdict.attribution import DefectStatus
 from grader.verdict.causes import shown_causes
 from grader.verdict.judge import MAX_SEED, Judge, open_judge
-from grader.verdict.verdict import Result, Verdict, awaits_claim, refuse
+from grader.verdict.verdict import Result, Verdict, refuse
 
 ENOUGH_EVIDENCE = 2
 MOST_CAUSES = 3
@@ -262,7 +262,7 @@ class _Hunt:
         self._show(*plain_lines(" · ".join(parts)))
         for cause in shown_causes(verdict)[:MOST_CAUSES]:
             self._show(*plain_lines(f"  ✗ {sentence(cause.finding)}"))
-        if awaits_claim(verdict):
+        if verdict.awaits_claim():
             self._show(*plain_lines(undecided(self._exercise.id)))
 
     def _explain(self) -> None:

@@ -25,7 +25,7 @@ from grader.spec.paths import Course
 from grader.student.progress import load_progress, save_progress
 from grader.verdict.attribution import DefectStatus
 from grader.verdict.causes import Cause, group_causes, hiding_crash
-from grader.verdict.verdict import STATUS_WORDS, DefectVerdict, Result, Verdict, awaits_claim
+from grader.verdict.verdict import STATUS_WORDS, DefectVerdict, Result, Verdict
 
 REMEDIES = {
     (FailureKind.CRASH, "SyntaxError"): (
@@ -139,7 +139,7 @@ def _instead_of_steps(
     if verdict.is_right_so_far() and not has_number:
         message = f"The checks here find nothing wrong in {name}: hand it in, and the other checks decide."
         return _without_steps(exercise, message)
-    if awaits_claim(verdict):
+    if verdict.awaits_claim():
         return _without_steps(exercise, f"No hint: {undecided(name)}")
     if crash is not None and not crash.defects and not has_number:
         at = f" ({crash.finding.location})" if crash.finding.location else ""

@@ -6,7 +6,6 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct, structs
 
-from grader.checks.outcome import Status
 from grader.report.trap import Details
 from grader.spec.loading import load_exercise
 from grader.spec.paths import Course, read_cache, write_cache, write_product
@@ -60,7 +59,7 @@ def keep_state(course: Course, read: Submission | Unreadable, verdict: Verdict) 
         at=time.time(),
         outcome=verdict.outcome,
         statuses=statuses,
-        passes_all=bool(verdict.checks) and all(each.status is Status.PASSED for each in verdict.checks),
+        passes_all=verdict.passes_every_check(),
     )
     folder = _folder(course, verdict.exercise)
     write_cache(folder / f"{read.digest()}.json", msgspec.json.encode(state))

@@ -122,24 +122,24 @@ def _fails_sometimes(observation: Observation, number: int) -> bool:
 def count_defects(
     exercise: Exercise, tests: Sequence[TestResult], observations: Sequence[Observation]
 ) -> list[DefectResult]:
-    """Return how each defect is caught when no other is present. For a decoy, each wrong fix counts as a defect."""
+    """Return how each defect is caught when no other is present, without points.
+
+    For a decoy, each wrong fix counts as a defect.
+    """
     counting = [number for number, test in enumerate(tests) if test.standing is Standing.COUNTS]
     single = [each for each in observations if each.implementation.role is Role.DEFECTIVE]
-    by_number = {number: defect for defect in exercise.defects for number in [exercise.numbers()[defect.id]]}
+    numbers = exercise.numbers()
+    stretch = {numbers[defect.id] for defect in exercise.defects if defect.stretch}
     found = []
     for each in sorted(single, key=lambda observation: observation.implementation.number):
         number = each.implementation.number
-        defect = by_number.get(number)
-        points = defect.points if defect else exercise.nothing_else_broke / len(single)
         always = [test for test in counting if _fails_always(each, test)]
         sometimes = any(_fails_sometimes(each, test) for test in counting)
         crashes = [all(outcome.report.by_crash for outcome in _of(each.outcomes, test)) for test in always]
         found.append(
             DefectResult(
                 number=number,
-                points=points if always else 0.0,
-                max_points=points,
-                stretch=defect.stretch if defect else False,
+                stretch=number in stretch,
                 caught=Caught.ALWAYS if always else Caught.SOMETIMES if sometimes else Caught.NEVER,
                 by=tuple(tests[test].name for test in always),
                 by_crash=bool(crashes) and all(crashes),
@@ -168,35 +168,21 @@ def count_with_own_test(tests: Sequence[TestResult], observations: Sequence[Obse
     return Count(caught=sum(have_own_test), of=len(defects))
 
 
-def score_of(exercise: Exercise, defects: Sequence[DefectResult], subsets: Count) -> tuple[float, float]:
-    """Return the score and the extra points."""
-    usual, extra = [each for each in defects if not each.stretch], [each for each in defects if each.stretch]
-    score = sum(each.points for each in usual)
-    if exercise.defects:
-        score += SUBSETS_POINTS if subsets.of and subsets.caught == subsets.of else 0.0
-    return score, sum(each.points for each in extra)
-
-
-def max_score_of(exercise: Exercise) -> float:
-    """Return the most points of a trap, without extras."""
-    if not exercise.defects:
-        return exercise.nothing_else_broke
-    return sum(defect.points for defect in exercise.defects if not defect.stretch) + SUBSETS_POINTS
-
-
 def with_points(result: TrapResult, exercise: Exercise) -> TrapResult:
     """Return the result with the points of this description, which may have changed since the trap was judged."""
-    numbers = exercise.numbers()
-    worth = {numbers[defect.id]: defect.points for defect in exercise.defects}
-    for each in result.defects if not exercise.defects else ():
-        worth[each.number] = exercise.nothing_else_broke / len(result.defects)
-    defects = tuple(
-        structs.replace(
-            each,
-            points=worth.get(each.number, 0.0) if each.caught is Caught.ALWAYS else 0.0,
-            max_points=worth.get(each.number, 0.0),
-        )
-        for each in result.defects
-    )
-    score, extra = score_of(exercise, defects, result.subsets)
-    return structs.replace(result, defects=defects, score=score, max_score=max_score_of(exercise), extra=extra)
+    if exercise.defects:
+        numbers = exercise.numbers()
+        worth = {numbers[defect.id]: defect.points for defect in exercise.defects}
+        most = sum(defect.points for defect in exercise.defects if not defect.stretch) + SUBSETS_POINTS
+        score = SUBSETS_POINTS if 0 < result.subsets.of == result.subsets.caught else 0.0
+    else:
+        most, score = exercise.nothing_else_broke, 0.0
+        worth = {each.number: most / len(result.defects) for each in result.defects}
+    defects = []
+    for each in result.defects:
+        points = worth.get(each.number, 0.0)
+        earned = points if each.caught is Caught.ALWAYS else 0.0
+        defects.append(structs.replace(each, points=earned, max_points=points))
+    score += sum(each.points for each in defects if not each.stretch)
+    extra = sum(each.points for each in defects if each.stretch)
+    return structs.replace(result, defects=tuple(defects), score=score, max_score=most, extra=extra)

@@ -21,8 +21,7 @@ from grader.trap.counting import (
     count_defects,
     count_tests,
     count_with_own_test,
-    max_score_of,
-    score_of,
+    with_points,
 )
 from grader.trap.implementations import Home, Implementation, Role, implementations_at_home, implementations_of
 from grader.trap.relay import TRAP_SECONDS, Ending, Relay, Session, Trap
@@ -127,8 +126,7 @@ class _Judgement:
         tests = count_tests(names, self._observations, is_time_up=is_time_up)
         defects = count_defects(self._exercise, tests, self._observations)
         subsets = count_caught(tests, self._observations, (Role.DEFECTIVE, Role.COMBINED))
-        score, extra = score_of(self._exercise, defects, subsets)
-        return TrapResult(
+        result = TrapResult(
             exercise=self._exercise.id,
             file=self._file,
             seed=self._seed,
@@ -142,13 +140,11 @@ class _Judgement:
             is_decoy=not self._exercise.defects,
             is_at_home=not self._exercise.edition.HAS_REFERENCE,
             right=sum(each.role is Role.RIGHT for each in self._implementations),
-            score=score,
-            max_score=max_score_of(self._exercise),
-            extra=extra,
             is_time_up=is_time_up,
             isolation=session.isolation,
             seconds=time.monotonic() - started,
         )
+        return with_points(result, self._exercise)
 
     def _run_in_lanes(self, implementations: list[Implementation], lanes: int) -> None:
         """Run the tests on several implementations at a time: each run waits most of its time for a process."""

@@ -6,7 +6,7 @@ from grader.errors import UsageError
 from grader.spec.exercise import Exercise
 from grader.spec.paths import Course
 from grader.submission import Submission, Unreadable, read_submission
-from grader.trap.counting import max_score_of
+from grader.trap.counting import with_points
 from grader.trap.relay import Trap
 from grader.trap.result import TrapResult
 
@@ -45,7 +45,8 @@ def refuse_trap(exercise: Exercise, read: Submission | Unreadable, file: str, se
     problem = _problem(read)
     if not problem:
         return None
-    return TrapResult(exercise=exercise.id, file=file, seed=seed, problem=problem, max_score=max_score_of(exercise))
+    result = TrapResult(exercise=exercise.id, file=file, seed=seed, problem=problem)
+    return with_points(result, exercise)
 
 
 def is_unwritten(read: Submission | Unreadable) -> bool:

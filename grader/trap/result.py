@@ -78,8 +78,8 @@ class DefectResult(Struct, frozen=True, kw_only=True):
     """A defect, and the tests that catch it while no other defect is present."""
 
     number: int
-    points: float
-    max_points: float
+    points: float = 0.0
+    max_points: float = 0.0
     stretch: bool
     caught: Caught
     by: tuple[str, ...] = ()

@@ -87,17 +87,18 @@ class Verdict(Struct, frozen=True, kw_only=True):
             return KitError.exit_code
         return 0 if self.outcome is Result.FIXED else 1
 
+    def passes_every_check(self) -> bool:
+        """Return whether checks ran and all of them passed."""
+        return bool(self.checks) and all(outcome.status is Status.PASSED for outcome in self.checks)
+
     def is_right_so_far(self) -> bool:
         """Return whether every check passes, but some defects can only be decided at hand-in."""
         has_unknown = any(defect.status is DefectStatus.UNKNOWN for defect in self.defects)
-        all_passed = all(outcome.status is Status.PASSED for outcome in self.checks)
-        return self.outcome is Result.NOT_FIXED and has_unknown and all_passed
+        return self.outcome is Result.NOT_FIXED and has_unknown and self.passes_every_check()
 
-
-def awaits_claim(verdict: Verdict) -> bool:
-    """Return whether every check passes, but the student has yet to claim that nothing is wrong."""
-    all_passed = all(outcome.status is Status.PASSED for outcome in verdict.checks)
-    return verdict.outcome is Result.NOT_FIXED and not verdict.defects and bool(verdict.checks) and all_passed
+    def awaits_claim(self) -> bool:
+        """Return whether every check passes, but the student has yet to claim that nothing is wrong."""
+        return self.outcome is Result.NOT_FIXED and not self.defects and self.passes_every_check()
 
 
 def make_verdict(
