@@ -305,7 +305,7 @@ class Explanation(Struct, frozen=True, kw_only=True):
     names: list[str] = []
 
 
-class Finding(Struct, frozen=True, kw_only=True):
+class Finding(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What a check did, expected and observed, in terms of tensors and numbers. `report/` turns it into sentences.
 
     An example: `action` "changing token 5", `item` "output", `place` "token 2", `expected` "no change", `observed`

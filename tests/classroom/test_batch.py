@@ -326,8 +326,8 @@ def test_a_verdict_that_names_a_line_is_shared_by_exact_copies_alone(grade, tmp_
     grade(hand_in(tmp_path / "class", sources))
     path = tmp_path / "class.sqlite"
     assert rows(path, SHARED) == [("s0", None), ("s1", "s0"), ("s2", "s0"), ("t", None)]
-    lines = "SELECT DISTINCT student, json_extract(location, '$.line') FROM current_checks WHERE location IS NOT NULL"
-    found = dict(rows(path, lines))
+    line = "json_extract(details, '$.location.line')"
+    found = dict(rows(path, f"SELECT DISTINCT student, {line} FROM current_checks WHERE {line} IS NOT NULL"))
     assert found["s0"] == found["s1"] == found["s2"] == found["t"] - 2
 
 

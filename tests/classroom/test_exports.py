@@ -449,7 +449,7 @@ def test_ten_times_as_many_verdicts_are_exported_at_the_same_memory(gradebook, t
             f"""WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {count})
             INSERT INTO submissions SELECT 100 + i, 's' || i, 'exercise_03', '', 'module' FROM n;
             INSERT INTO verdicts SELECT 100 + s.id, s.id, batch, file, s.id, remark, exercise_version, kit,
-            torch, outcome, score, max_score, reason, unloadable, seed, seconds, isolation, is_closed, v.id,
+            torch, outcome, score, max_score, reason, unloadable, near_miss, seed, seconds, isolation, is_closed, v.id,
             judged_at, regrade FROM submissions s JOIN verdicts v ON v.id = 1 WHERE s.id > 100;"""
         )
         connection.close()
@@ -469,7 +469,7 @@ def test_a_page_of_five_thousand_students_is_written_quickly_and_small(gradebook
         """WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 5000)
         INSERT INTO submissions SELECT 100 + i, 's' || i, 'exercise_03', '', 'module' FROM n;
         INSERT INTO verdicts SELECT 100 + s.id, s.id, batch, file, s.id, remark, exercise_version, kit,
-        torch, outcome, score, max_score, reason, unloadable, seed, seconds, isolation, is_closed, v.id,
+        torch, outcome, score, max_score, reason, unloadable, near_miss, seed, seconds, isolation, is_closed, v.id,
         judged_at, regrade FROM submissions s JOIN verdicts v ON v.id = 3 WHERE s.id > 100;"""
     )
     connection.close()

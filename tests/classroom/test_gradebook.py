@@ -11,7 +11,16 @@ from pathlib import Path
 import pytest
 from msgspec import structs
 
-from grader.checks.outcome import FailureKind, Finding, Location, Outcome, SizeComparison, Status
+from grader.checks.outcome import (
+    Explanation,
+    ExplanationKind,
+    FailureKind,
+    Finding,
+    Location,
+    Outcome,
+    SizeComparison,
+    Status,
+)
 from grader.classroom.gradebook import Gradebook
 from grader.classroom.gradebook import gradebook as book
 from grader.classroom.gradebook.class_records import ClassRecords
@@ -24,6 +33,7 @@ from tests.support.gradebooks import CLOSED, VERSIONS, content, crash, rows, sub
 from tests.support.paths import ROOT
 
 NOBODY = 65534
+DETAILS = ("details", "unloadable")
 
 
 @pytest.fixture
@@ -47,18 +57,37 @@ def test_every_part_of_a_verdict_can_be_read_with_sql(gradebook, path):
         ("long", "unknown", 0.0, 1.0, 1, "fails-differently shape"),
         ("mask", "fixed", 3.5, 3.5, 0, ""),
     ]
-    assert rows(path, "SELECT check_id, status, kind, finding, sizes, explained_by, is_regression FROM checks") == [
+    details = "json_extract(details, '$.kind'), json_extract(details, '$.sizes.message')"
+    assert rows(path, f"SELECT check_id, status, finding, {details}, explained_by, is_regression FROM checks") == [
         ("values", "passed", None, None, None, None, 0),
-        ("shape", "failed", "shape", "expected (2, 3), saw (3, 2)", "from heads=2 on", '["long"]', 1),
+        ("shape", "failed", "expected (2, 3), saw (3, 2)", "shape", "from heads=2 on", '["long"]', 1),
     ]
     assert rows(path, "SELECT kit, torch, exercise_version, json_extract(isolation, '$.network') FROM current") == [
         ("0.1.0+kit", "2.13.0", "one", 1)
     ]
 
 
+def test_a_verdict_is_read_back_as_it_was_recorded(gradebook, path):
+    """Also for a student who shares it. Only pictures and printed lines are not stored."""
+    explanation = Explanation(kind=ExplanationKind.ROW_FACTORS, numbers=[0.5, 2.0])
+    finding = structs.replace(crash().finding, explanation=explanation, value_path="[0][1]", size_case={"heads": 2})
+    outcome = Outcome(check="values", status=Status.FAILED, finding=finding, advice="name both lengths")
+    recorded = verdict(checks=[outcome, *verdict().checks], near_miss="one-head")
+    printing = structs.replace(finding, printed="a line")
+    with_output = structs.replace(recorded, checks=[structs.replace(outcome, finding=printing), *verdict().checks])
+    first = gradebook.record(1, submission("ada"), VERSIONS, with_output)
+    gradebook.record_shared(1, submission("bob", "d2"), VERSIONS, first)
+    defects = [structs.replace(each, number=0) for each in recorded.defects]
+    with ClassRecords(path) as records:
+        found = {grade.student: records.verdict(grade) for grade in records.grades()}
+    assert found["ada"] == structs.replace(recorded, defects=defects)
+    assert (found["bob"].checks, found["bob"].near_miss) == (recorded.checks, "one-head")
+
+
 def test_a_line_of_the_submission_is_kept_with_the_check_that_saw_it(gradebook, path):
     gradebook.record(1, submission(), VERSIONS, verdict(checks=[crash()]))
-    found = rows(path, "SELECT json_extract(location, '$.line'), json_extract(location, '$.text') FROM checks")
+    texts = ", ".join(f"json_extract(details, '$.location.{field}')" for field in ("line", "text"))
+    found = rows(path, f"SELECT {texts} FROM checks")
     assert found == [(7, "boom()")]
 
 
@@ -146,11 +175,10 @@ def test_a_long_text_is_stored_as_its_beginning_and_the_number_of_omitted_charac
     checks = [Outcome(check="values", status=Status.CRASHED, finding=finding)]
     gradebook.record(1, submission(), VERSIONS, verdict(reason=long, checks=checks, unloadable=finding))
     kept = "x" * 4000 + " ... (996,000 more characters)"
-    assert rows(path, "SELECT kind, finding, sizes, json_extract(location, '$.text') FROM checks") == [(kept,) * 4]
-    texts = ", ".join(
-        f"json_extract(unloadable, '$.{key}')" for key in ("kind", "text", "location.label", "location.line")
-    )
-    assert rows(path, f"SELECT reason, {texts} FROM verdicts") == [(kept, kept, kept, kept, 7)]
+    keys = ("detail", "message", "sizes.message", "location.label", "location.text")
+    texts = {column: ", ".join(f"json_extract({column}, '$.{key}')" for key in keys) for column in DETAILS}
+    assert rows(path, f"SELECT finding, {texts['details']} FROM checks") == [(kept,) * 6]
+    assert rows(path, f"SELECT reason, {texts['unloadable']} FROM verdicts") == [(kept,) * 6]
 
 
 def test_a_gradebook_keeps_to_the_seed_of_its_first_batch(path):

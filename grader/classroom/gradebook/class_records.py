@@ -144,7 +144,7 @@ class ClassRecords(GradebookConnection):
     def verdict(self, grade: GradeRow) -> Verdict:
         """Return the whole verdict of a grade, with long texts cut as the gradebook stores them."""
         about = self.row(
-            "SELECT file, outcome, reason, score, max_score, seed, isolation, seconds, unloadable"
+            "SELECT file, outcome, reason, score, max_score, seed, isolation, seconds, unloadable, near_miss"
             " FROM verdicts WHERE id = ?",
             grade.verdict,
         )
@@ -155,7 +155,7 @@ class ClassRecords(GradebookConnection):
             grade.judged_in,
         )
         checks = self.rows(
-            "SELECT check_id, status, kind, finding, sizes, location, explained_by, is_regression, seconds FROM checks"
+            "SELECT check_id, status, details, advice, explained_by, is_regression, seconds FROM checks"
             " WHERE verdict = ? ORDER BY number",
             grade.judged_in,
         )

@@ -41,7 +41,7 @@ EQUAL = (
     " AND NOT EXISTS (SELECT 1 FROM traps WHERE verdict = verdicts.id AND depends_on_time)"
     " AND coalesce(json_extract(unloadable, '$.kind'), '') <> 'load' ORDER BY id LIMIT 1"
 )
-COPIED = "outcome, score, max_score, reason, unloadable, seed, isolation, is_closed"
+COPIED = "outcome, score, max_score, reason, unloadable, near_miss, seed, isolation, is_closed"
 """The columns that a shared verdict takes from the original."""
 
 OWN = "submission = (SELECT id FROM submissions WHERE student = ? AND exercise = ? AND kind = ?)"

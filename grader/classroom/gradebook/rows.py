@@ -11,8 +11,8 @@ from typing import Any
 import msgspec
 from msgspec import Struct, structs
 
-from grader.checks.outcome import Finding, Location, Outcome, SizeComparison, Status, parse_kind
-from grader.report.findings import comparison_words, sentence
+from grader.checks.outcome import Finding, Outcome, Status
+from grader.report.findings import sentence
 from grader.sandbox.text import cut
 from grader.trap.result import TrapResult
 from grader.verdict.attribution import DefectStatus, Reason, UnknownReason
@@ -89,7 +89,8 @@ def verdict_columns(verdict: Verdict) -> dict[str, Any]:
         "score": verdict.score,
         "max_score": verdict.max_score,
         "reason": None if verdict.reason is None else _bounded(verdict.reason),
-        "unloadable": None if verdict.unloadable is None else _unloadable(verdict.unloadable),
+        "unloadable": _as_details(verdict.unloadable),
+        "near_miss": verdict.near_miss,
         "seed": verdict.seed,
         "seconds": verdict.seconds,
         **_isolation_columns(verdict.isolation),
@@ -158,7 +159,9 @@ def check_rows(verdict: Verdict) -> list[dict[str, Any]]:
             "number": number,
             "check_id": outcome.check,
             "status": outcome.status,
-            **_finding_columns(outcome.finding),
+            "finding": None if outcome.finding is None else _bounded(sentence(outcome.finding)),
+            "details": _as_details(outcome.finding),
+            "advice": _bounded(outcome.advice),
             "explained_by": as_json(verdict.causes.get(outcome.check)),
             "is_regression": outcome.check in verdict.regressions,
             "seconds": outcome.seconds,
@@ -172,36 +175,23 @@ def as_json(value: Any) -> str | None:
     return None if value is None else msgspec.json.encode(value).decode()
 
 
-def _finding_columns(finding: Finding | None) -> dict[str, str | None]:
+def _as_details(finding: Finding | None) -> str | None:
+    """Return a finding as JSON, without its picture and the printed lines. Long texts are cut."""
     if finding is None:
-        return dict.fromkeys(("kind", "finding", "sizes", "location"))
-    return {
-        "kind": _bounded(finding.signature()),
-        "finding": _bounded(sentence(finding)),
-        "sizes": _bounded(comparison_words(finding.sizes) if finding.sizes else ""),
-        "location": _location(finding),
-    }
-
-
-def _location(finding: Finding) -> str | None:
-    at = finding.location
-    return None if at is None else as_json(structs.replace(at, label=_bounded(at.label), text=_bounded(at.text)))
-
-
-def _unloadable(finding: Finding) -> str | None:
-    """Return the finding about a submission that is not gradable as JSON."""
-    columns = _finding_columns(finding)
-    location = msgspec.Raw((columns["location"] or "null").encode())
-    return as_json(
-        {"kind": columns["kind"], "text": columns["finding"], "sizes": columns["sizes"], "location": location}
-    )
-
-
-def _stored_unloadable(content: str | None) -> Finding | None:
-    if not content:
         return None
-    found = msgspec.json.decode(content)
-    return _stored_finding(found | {"finding": found["text"], "location": as_json(found["location"])})
+    return as_json(_with_bounded_texts(msgspec.to_builtins(structs.replace(finding, picture=None, printed=""))))
+
+
+def _with_bounded_texts(value: Any) -> Any:
+    if isinstance(value, str):
+        return _bounded(value)
+    if isinstance(value, dict):
+        return {key: _with_bounded_texts(each) for key, each in value.items()}
+    return [_with_bounded_texts(each) for each in value] if isinstance(value, list) else value
+
+
+def _stored_finding(details: str | None) -> Finding | None:
+    return None if details is None else msgspec.json.decode(details, type=Finding)
 
 
 def _bounded(text: str) -> str:
@@ -235,7 +225,8 @@ def stored_verdict(exercise: str, about: Row, defects: list[Row], checks: list[R
             Outcome(
                 check=row["check_id"],
                 status=Status(row["status"]),
-                finding=_stored_finding(row),
+                finding=_stored_finding(row["details"]),
+                advice=row["advice"],
                 seconds=row["seconds"],
             )
             for row in checks
@@ -247,20 +238,8 @@ def stored_verdict(exercise: str, about: Row, defects: list[Row], checks: list[R
             for row in checks
             if row["explained_by"]
         },
-        unloadable=_stored_unloadable(about["unloadable"]),
-    )
-
-
-def _stored_finding(row: Row | dict[str, Any]) -> Finding | None:
-    if row["kind"] is None:
-        return None
-    kind, detail = parse_kind(row["kind"])
-    return Finding(
-        kind=kind,
-        detail=detail,
-        message=row["finding"],
-        location=None if row["location"] is None else msgspec.json.decode(row["location"], type=Location),
-        sizes=SizeComparison(message=row["sizes"]) if row["sizes"] else None,
+        unloadable=_stored_finding(about["unloadable"]),
+        near_miss=about["near_miss"],
     )
 
 

@@ -6,7 +6,7 @@ import sqlite3
 APPLICATION_ID = 0x42554748
 """Marks SQLite files of this kit."""
 
-SCHEMA_VERSION = 6
+SCHEMA_VERSION = 7
 
 TABLES = {
     # pseudonym_key: makes the pseudonyms of a class page. seed_key: makes the seeds of resubmissions.
@@ -45,8 +45,9 @@ TABLES = {
         reason TEXT NOT NULL,
         after_verdict INTEGER NOT NULL
     )""",
-    # A changed submission, exercise or kit adds a row; the newest row counts. unloadable: why a submission is not
-    # gradable. is_closed: files and network were out of reach. regrade: why it was graded again.
+    # A changed submission, exercise or kit adds a row; the newest row counts. unloadable: the
+    # finding about a submission that is not gradable, as JSON. near_miss: the id of the near miss that the submission
+    # behaves like. is_closed: files and network were out of reach. regrade: why it was graded again.
     "verdicts": """CREATE TABLE verdicts (
         id INTEGER PRIMARY KEY,
         submission INTEGER NOT NULL REFERENCES submissions,
@@ -62,6 +63,7 @@ TABLES = {
         max_score REAL,
         reason TEXT,
         unloadable TEXT,
+        near_miss TEXT NOT NULL DEFAULT '',
         seed INTEGER NOT NULL,
         seconds REAL NOT NULL DEFAULT 0,
         isolation TEXT NOT NULL DEFAULT '{}',
@@ -98,15 +100,15 @@ TABLES = {
         stretch INTEGER NOT NULL,
         PRIMARY KEY (verdict, number)
     ) WITHOUT ROWID""",
+    # finding: what is wrong, as a sentence. details: the same as JSON, with its kind, sizes and location.
     "checks": """CREATE TABLE checks (
         verdict INTEGER NOT NULL REFERENCES verdicts,
         number INTEGER NOT NULL,
         check_id TEXT NOT NULL,
         status TEXT NOT NULL,
-        kind TEXT,
         finding TEXT,
-        sizes TEXT,
-        location TEXT,
+        details TEXT,
+        advice TEXT NOT NULL,
         explained_by TEXT,
         is_regression INTEGER NOT NULL,
         seconds REAL NOT NULL,
@@ -139,8 +141,8 @@ VIEWS = {
         SELECT student, exercise, number, defect, status, points, defects.max_points, stretch, defects.reason
         FROM current JOIN defects ON defects.verdict = current.judged_in""",
     "current_checks": """CREATE VIEW current_checks AS
-        SELECT student, exercise, number, check_id, status, kind, finding, sizes, location, explained_by,
-            is_regression, checks.seconds
+        SELECT student, exercise, number, check_id, status, finding, details, advice, explained_by, is_regression,
+            checks.seconds
         FROM current JOIN checks ON checks.verdict = current.judged_in""",
 }
 
