@@ -24,19 +24,18 @@ def fresh(folder: Path, seed: int | None, count: int, bases: tuple[str, ...]) ->
     from grader.evaluation.fresh.hunts import make_hunts  # a student edition does not have it
 
     started = time.monotonic()
-    counts: dict[str, int] = {}
+    dropped: dict[str, int] = {}
     made = make_hunts(folder, seed=seed or 0, course=current_course().root, bases=bases)
     with progress_bar("making hunts") as advance:
         for number, progress in enumerate(itertools.islice(made, count), 1):
-            counts = progress.counts
+            dropped = progress.dropped
             advance(number, count)
     made.close()
-    tried = sum(counts.values())
+    tried = count + sum(dropped.values())
     seconds = time.monotonic() - started
     click.echo(f"Wrote {counted(count, 'hunt')} to {folder}: {seconds / count:.1f} s each, {tried:,} drafts tried.")
-    for reason, number in sorted(counts.items()):
-        if reason != "kept":
-            click.echo(f"  dropped {number:,}: {reason}")
+    for reason, number in sorted(dropped.items()):
+        click.echo(f"  dropped {number:,}: {reason}")
     click.echo(f"Grade one: python -m grader --course {folder} exercise_01")
 
 

@@ -19,7 +19,9 @@ from grader.report.check_names import CheckNames, check_name, check_names
 from grader.report.console import printable, printable_ends, printable_line, printable_lines
 from grader.report.findings import explanation_words, full_text, sentence, size_words
 from grader.report.phrases import (
+    TONES,
     Shell,
+    Tone,
     advice,
     capitalized,
     cause_notes,
@@ -56,7 +58,6 @@ HIDDEN_TEST = "A check that was written for this exercise alone."
 MOST_PICTURES = 3
 """The most pictures on one page; more rarely add anything."""
 
-TONES = {DefectStatus.FIXED: "good", DefectStatus.PRESENT: "bad", DefectStatus.UNKNOWN: "open"}
 
 BEHIND_CRASH = "the crash above hides the result of this check"
 
@@ -156,7 +157,7 @@ def _view(verdict: Verdict, exercise: Exercise, *, has_seed: bool = True, in_not
         "exercise": verdict.exercise,
         "title": exercise.title,
         "result": result,
-        "tone": "good" if verdict.outcome is Result.FIXED or verdict.is_right_so_far() else "bad",
+        "tone": Tone.GOOD if verdict.outcome is Result.FIXED or verdict.is_right_so_far() else Tone.BAD,
         "next": next_steps(verdict, exercise, Shell.NOTEBOOK if in_notebook else Shell.TERMINAL),
         "score": score,
         "run": " · ".join([*([f"seed {verdict.seed}"] if has_seed else []), f"{verdict.seconds:.2f} s"]),
@@ -195,8 +196,7 @@ def _rows(verdict: Verdict, exercise: Exercise) -> list[dict[str, str]]:
             }
         )
     last = regression_row(verdict, exercise)
-    tone = {"✓": "good", "✗": "bad"}.get(last.mark, "open")
-    others = {"what": "everything else", "mark": last.mark, "tone": tone, "state": last.state}
+    others = {"what": "everything else", "mark": last.mark, "tone": last.tone, "state": last.state}
     return [*rows, {**others, "earned": last.earned, "note": last.note}]
 
 

@@ -61,11 +61,23 @@ def command(name: str, exercise_id: str, *arguments: object, shell: Shell = Shel
 GRADE = "grade"
 
 
+class Tone(StrEnum):
+    """The meaning of a row's mark and colour."""
+
+    GOOD = "good"
+    BAD = "bad"
+    OPEN = "open"
+    """It cannot be told yet."""
+
+
+TONES = {DefectStatus.FIXED: Tone.GOOD, DefectStatus.PRESENT: Tone.BAD, DefectStatus.UNKNOWN: Tone.OPEN}
+
+
 class RegressionRow(Struct, frozen=True, kw_only=True):
-    """The last row of the table of defects: whether anything else broke. `style` is the row's style on a terminal."""
+    """The last row of the table of defects: whether anything else broke."""
 
     mark: str
-    style: str
+    tone: Tone
     state: str
     earned: str
     note: str
@@ -303,16 +315,16 @@ def regression_row(verdict: Verdict, exercise: Exercise) -> RegressionRow:
     earned = "" if is_hidden else f"0 of {worth}"
     if verdict.regressions:
         note = f"your change broke {listed_checks(verdict.regressions, check_names(exercise))}"
-        return RegressionRow(mark="✗", style="red", state=f"something {other}broke", earned=earned, note=note)
+        return RegressionRow(mark="✗", tone=Tone.BAD, state=f"something {other}broke", earned=earned, note=note)
     if verdict.outcome is Result.FIXED:
         state = f"nothing {other}broke"
-        return RegressionRow(mark="✓", style="green", state=state, earned=f"{worth} of {worth}", note="")
+        return RegressionRow(mark="✓", tone=Tone.GOOD, state=state, earned=f"{worth} of {worth}", note="")
     note = "" if is_hidden else "awarded once every bug is fixed"
     is_open = any(
         each.reason is not None and each.reason.kind is UnknownReason.FAILS_DIFFERENTLY for each in verdict.defects
     )
     state = "can't tell yet whether anything else broke" if is_open else "nothing else broke so far"
-    return RegressionRow(mark="·", style="dim", state=state, earned=earned, note=note)
+    return RegressionRow(mark="·", tone=Tone.OPEN, state=state, earned=earned, note=note)
 
 
 def misspelt_name(verdict: Verdict, exercise: Exercise) -> str:

@@ -23,6 +23,7 @@ from grader.report.findings import explanation_words, sentence
 from grader.report.phrases import (
     MOST_FINDING_TEXT,
     Shell,
+    Tone,
     advice_lines,
     capitalized,
     cause_notes,
@@ -55,6 +56,9 @@ MARKS = {
     DefectStatus.PRESENT: ("✗", "red"),
     DefectStatus.UNKNOWN: ("?", "yellow"),
 }
+REST_STYLES = {Tone.GOOD: "green", Tone.BAD: "red", Tone.OPEN: "dim"}
+"""The styles of the last row, about everything else."""
+
 ANY_HEIGHT = 1000
 SCREEN_LINES = 30
 MOST_CAUSES = 5
@@ -166,7 +170,7 @@ class _PageParts:
             return _not_gradable(verdict)
         rows = [self._defect(defect, verdict) for defect in shown_defects(verdict, self._exercise)]
         last = regression_row(verdict, self._exercise)
-        return [*rows, self._row((last.mark, last.style), last.state, last.earned, last.note)]
+        return [*rows, self._row((last.mark, REST_STYLES[last.tone]), last.state, last.earned, last.note)]
 
     def lessons(self, verdict: Verdict, known: Collection[str], failing_sizes: Mapping[str, str]) -> list[Line]:
         """Return why each newly fixed defect mattered; once the exercise is fixed, why each fixed one did."""

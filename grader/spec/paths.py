@@ -26,6 +26,11 @@ def exercise_number(exercise_id: str) -> int:
     return int(exercise_id.removeprefix("exercise_"))
 
 
+def exercise_id_of(number: int) -> str:
+    """Return the id of the exercise with this number."""
+    return f"exercise_{number:02}"
+
+
 STARTERS = ".starter"
 
 SEALED = ".sealed"

@@ -37,13 +37,25 @@ FEW_CALLS = 3
 """More equal calls than this are made in a loop."""
 
 
-def write_script(exercise: Exercise, replay: Replay, module: ModuleType, path: Path, sentence: str) -> str:
+class Script(Struct, frozen=True, kw_only=True):
+    """A script: the imports, and the steps up to the failed comparison."""
+
+    imports: list[str]
+    steps: list[str]
+
+    def text(self) -> str:
+        """Return the whole script."""
+        return "\n".join([*self.imports, "", *self.steps]) + "\n"
+
+
+def write_script(exercise: Exercise, replay: Replay, module: ModuleType, path: Path, sentence: str) -> Script:
     """Return the script for the student's file, which is imported as `module`. It ends with the failed comparison."""
-    return "\n".join(_Script(exercise, replay, module, path, sentence).lines()) + "\n"
+    writer = _Writer(exercise, replay, module, path, sentence)
+    return Script(imports=list(writer.imports()), steps=list(writer.steps()))
 
 
-class _Script:
-    """A script in the making."""
+class _Writer:
+    """Writes a script."""
 
     def __init__(self, exercise: Exercise, replay: Replay, module: ModuleType, path: Path, sentence: str) -> None:
         self._exercise, self._replay, self._module, self._path = exercise, replay, module, path
@@ -69,10 +81,8 @@ class _Script:
         self._kit_adapter = adapter if self._experiment is None else None
         """The adapter that the script imports from the kit."""
 
-    def lines(self) -> Iterator[str]:
-        """Yield the lines."""
-        ending = self._replay.ending
-        entry = self._exercise.interface.entry()
+    def imports(self) -> Iterator[str]:
+        """Yield the lines that import modules, the student's file among them."""
         yield "import sys"
         if any("copied" in each.variant for each in self._calls):
             yield "import copy"
@@ -86,15 +96,18 @@ class _Script:
         yield f"sys.path.insert(0, {str(self._path.parent)!r})"
         if any(each.probe for each in self._builds.values()):
             yield f"import {self._path.stem} as submission"
-        yield f"from {self._path.stem} import {entry}"
-        yield ""
+        yield f"from {self._path.stem} import {self._exercise.interface.entry()}"
+
+    def steps(self) -> Iterator[str]:
+        """Yield the lines that repeat the check."""
+        ending = self._replay.ending
         if ending.relation is Relation.CODE:
             yield "outs = []"
         yield from self._inputs()
         if ending.errors:
             yield from self._refusal(ending.errors)
             return
-        yield from self._steps()
+        yield from self._replayed()
         yield from self._comparison(ending)
 
     # inputs
@@ -162,7 +175,7 @@ class _Script:
 
     # modules
 
-    def _steps(self) -> Iterator[str]:
+    def _replayed(self) -> Iterator[str]:
         for step in self._replay.steps:
             if isinstance(step, MadeCall) and step.number in self._outs:
                 continue  # one of several equal calls
@@ -475,7 +488,7 @@ class _Script:
     def _refusal(self, errors: list[str]) -> Iterator[str]:
         """Make the steps, and fail unless one raises."""
         yield "try:"
-        yield from (f"    {line}" for line in self._steps())
+        yield from (f"    {line}" for line in self._replayed())
         yield f"except ({', '.join(errors)},) as error:"
         yield '    print("raised:", error)'
         yield "else:"
@@ -584,16 +597,16 @@ class _Script:
 class _Experiment(Struct, frozen=True, kw_only=True):
     """How a script does what an adapter does, without the kit."""
 
-    write: Callable[[_Script, MadeCall], Iterator[str]]
+    write: Callable[[_Writer, MadeCall], Iterator[str]]
     imports: tuple[str, ...] = ()
     has_second_run: bool = False
     """Whether the adapter's values are those of two runs, of which a script shows only the one that it is about."""
 
 
 EXPERIMENTS = {
-    "function": _Experiment(write=_Script._call),  # noqa: SLF001 - a table of its methods
-    "optimizer": _Experiment(write=_Script._optimize, has_second_run=True),  # noqa: SLF001 - a table of its methods
-    "training_step": _Experiment(write=_Script._train, imports=("from collections import OrderedDict",)),  # noqa: SLF001 - a table of its methods
+    "function": _Experiment(write=_Writer._call),  # noqa: SLF001 - a table of its methods
+    "optimizer": _Experiment(write=_Writer._optimize, has_second_run=True),  # noqa: SLF001 - a table of its methods
+    "training_step": _Experiment(write=_Writer._train, imports=("from collections import OrderedDict",)),  # noqa: SLF001 - a table of its methods
 }
 """The experiments that scripts write out, by adapter. A script imports any other adapter from the kit, and so it does
 for steps of an optimizer with closures."""

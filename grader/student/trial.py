@@ -13,6 +13,7 @@ import sys
 import tempfile
 import textwrap
 import traceback
+from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType, TracebackType
 
@@ -163,25 +164,26 @@ def _run(course: Course, trial: Trial) -> int:
         if trial.prints_code:
             with silent():
                 module = import_file(path, path.stem)
-            click.echo(f"{note}\n{write_script(exercise, replay, module, path, trial.sentence)}", nl=False)
+            click.echo(f"{note}\n{write_script(exercise, replay, module, path, trial.sentence).text()}", nl=False)
             return 0
         module = import_file(path, path.stem)
     except BaseException as error:  # noqa: BLE001 - the student sees any exception, SystemExit included
         click.echo(_traceback_of(error, path), nl=False)
         return 1
     click.echo(note)
-    return _run_script(write_script(exercise, replay, module, path, trial.sentence), module, path)
+    script = write_script(exercise, replay, module, path, trial.sentence)
+    return _run_script(script.steps, script.text(), module, path)
 
 
-def _run_script(script: str, module: ModuleType, path: Path) -> int:
-    """Show the script with long lines cut, and run it. Return 1 if it raises."""
-    for line in script.splitlines():
-        if line and not line.startswith(("import ", "from ", "sys.path")):
+def _run_script(steps: Sequence[str], text: str, module: ModuleType, path: Path) -> int:
+    """Show the script's steps with long lines cut, and run it. Return 1 if it raises."""
+    for line in steps:
+        if line:
             click.echo(f">>> {line}" if len(line) <= MOST_COLUMNS else f">>> {line[: MOST_COLUMNS - 3]}...")
     sys.modules[path.stem] = module  # the script imports it
     with tempfile.TemporaryDirectory(prefix="grader-try-") as folder:
         file = Path(folder) / "script.py"
-        file.write_text(script, encoding="utf-8")
+        file.write_text(text, encoding="utf-8")
         try:
             runpy.run_path(str(file))
         except BaseException as error:  # noqa: BLE001 - the student sees any exception, SystemExit included

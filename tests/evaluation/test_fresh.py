@@ -13,8 +13,8 @@ from grader import api as interface
 from grader.checks.outcome import Examination, FailureKind, Finding, Outcome, Status
 from grader.errors import UsageError
 from grader.evaluation.fresh.drafts import faults_of, rewritten
+from grader.evaluation.fresh.made import Origin
 from grader.evaluation.fresh.making import _failing, _starter
-from grader.evaluation.fresh.writing import Origin
 from grader.spec.exercise import Defect
 from grader.spec.fragments import make_variant, put_back
 from grader.spec.loading import load_exercise
@@ -100,8 +100,9 @@ def test_a_hunt_has_all_files_of_a_hunt_and_gives_nothing_away(one):
         assert defect.title not in readme
         assert isinstance(defect.fix, str)
         assert defect.fix.strip() not in readme
-    origin = msgspec.json.decode((course.description(hunt_id).parent / "origin.json").read_bytes(), type=Origin)
-    assert (origin.seed, origin.number, origin.base) == (3, 1, "exercise_29")
+    written = msgspec.json.decode((course.description(hunt_id).parent / "origin.json").read_bytes())
+    origin = msgspec.convert(written, Origin)
+    assert (written["seed"], written["number"], origin.base) == (3, 1, "exercise_29")
     base = load_exercise(Course(root=ROOT).description(origin.base))
     assert exercise.source.adapted_from == base.source.adapted_from
     (hunt,) = exercises(course=course.root)

@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from grader.classroom.gradebook.connection import GradebookConnection
 from grader.classroom.gradebook.rows import stored_verdict
+from grader.classroom.gradebook.schema import ATTEMPTS
 from grader.errors import UsageError
 from grader.report.view import PastVerdict
 from grader.spec.paths import exercise_number
@@ -17,13 +18,13 @@ from grader.verdict.verdict import Verdict
 ABSENT = "absent"
 """The outcome of a student of the roster who handed in nothing."""
 
-GRADES = """
+GRADES = f"""
     SELECT current.student AS student, coalesce(name, '') AS name, coalesce(class_group, '') AS "group",
-        coalesce(columns, '{}') AS columns, current.exercise AS exercise, current.outcome AS outcome,
+        coalesce(columns, '{{}}') AS columns, current.exercise AS exercise, current.outcome AS outcome,
         current.score AS score, current.max_score AS max_score,
         (SELECT sum(points) FROM defects WHERE verdict = judged_in AND stretch) AS extra,
         (SELECT sum(max_points) FROM defects WHERE verdict = judged_in AND stretch) AS max_extra,
-        (SELECT count(DISTINCT digest) FROM verdicts AS past WHERE past.submission = newest.submission) AS attempts,
+        ({ATTEMPTS.format("submission = newest.submission")}) AS attempts,
         current.submitted_at AS submitted_at, current.judged_at AS judged_at, coalesce(current.reason, '') AS reason,
         current.remark AS remark, current.file AS file,
         coalesce(json_extract(batches.options, '$.layout'), '') AS layout, current.verdict AS verdict, judged_in
@@ -39,7 +40,7 @@ GRADES = """
         SELECT 1 FROM submissions AS own
         WHERE own.student = students.student AND own.exercise = given.exercise AND own.kind = 'module')
     UNION ALL
-    SELECT submissions.student, coalesce(name, ''), coalesce(class_group, ''), coalesce(columns, '{}'),
+    SELECT submissions.student, coalesce(name, ''), coalesce(class_group, ''), coalesce(columns, '{{}}'),
         submissions.exercise, ?1, NULL, NULL, NULL, NULL, 0, '', '', '', '', '', '', 0, 0
     FROM submissions LEFT JOIN students ON students.student = submissions.student
     WHERE kind = 'trap' AND NOT coalesce(is_enrolled, 0) AND NOT EXISTS (

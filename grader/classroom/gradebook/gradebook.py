@@ -24,6 +24,7 @@ from grader.classroom.gradebook.rows import (
     trap_verdict_columns,
     verdict_columns,
 )
+from grader.classroom.gradebook.schema import ATTEMPTS
 from grader.errors import UsageError
 from grader.trap.result import TrapResult
 from grader.verdict.verdict import Result, Verdict
@@ -123,12 +124,11 @@ class Gradebook(GradebookConnection):
         return not is_regraded and row["digest"] == submission.digest and recorded == versions
 
     def attempt(self, submission: SubmissionRecord) -> int:
-        """Return how many different sources the student handed in for the exercise before this source."""
-        found = self.rows(f"SELECT digest FROM verdicts WHERE {OWN} ORDER BY id", *_key(submission))
-        changes, last = 0, ""
-        for (digest,) in found:
-            changes, last = changes + (digest != last), digest
-        return changes - (last == submission.digest)
+        """Return how many attempts at the exercise the student made before this one."""
+        key = _key(submission)
+        last = self.row(f"SELECT digest FROM verdicts WHERE {OWN} ORDER BY id DESC LIMIT 1", *key)
+        (attempts,) = self.row(ATTEMPTS.format(OWN), *key) or (0,)
+        return attempts - (last is not None and last["digest"] == submission.digest)
 
     def find_equal(
         self, submission: SubmissionRecord, versions: Versions, seed: int, *, accepts_open: bool

@@ -134,6 +134,12 @@ NEWEST = """
         WHERE submissions.kind = """
 """The newest verdict on each submission of a kind. judged_in is the verdict whose defects and checks it has."""
 
+ATTEMPTS = (
+    "SELECT count(*) FROM (SELECT digest, lag(digest) OVER (ORDER BY id) AS before FROM verdicts WHERE {})"
+    " WHERE before IS NOT digest"
+)
+"""How often a student handed in another source than the time before; a condition for the verdicts is filled in."""
+
 VIEWS = {
     "current": f"CREATE VIEW current AS {NEWEST} 'module'",
     "current_traps": f"CREATE VIEW current_traps AS {NEWEST} 'trap'",

@@ -39,7 +39,7 @@ from grader.classroom.layouts.files import (
 )
 from grader.classroom.layouts.units import EXERCISE_NAME, MAX_FILES, File, Unit, meant_exercise, walk
 from grader.errors import KitError, UsageError
-from grader.spec.paths import TRAP, USUAL_MODULE, exercise_number
+from grader.spec.paths import TRAP, USUAL_MODULE, exercise_id_of, exercise_number
 from grader.submission import MAX_FILE_BYTES
 
 
@@ -341,7 +341,7 @@ class Pattern:
                 skipped.add(STRAY, storable(path))
                 continue
             number = re.sub(r"\D", "", match.groupdict().get("exercise", ""))
-            key = (storable(match["student"]), f"exercise_{int(number):02}" if number else "")
+            key = (storable(match["student"]), exercise_id_of(int(number)) if number else "")
             found.setdefault(key, []).append(path)
         for (student, exercise), paths in found.items():
             loose = tuple(File(path=path, name=_usual_name(exercise, Path(path))) for path in paths)

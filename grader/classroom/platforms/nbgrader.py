@@ -26,6 +26,7 @@ from grader.classroom.platforms.platform import Autograder, Package, SubmissionL
 from grader.report.console import printable_lines
 from grader.report.terminal import render_terminal
 from grader.spec.exercise import Exercise
+from grader.spec.paths import exercise_id_of
 from grader.verdict.verdict import Verdict
 
 SUBMITTED = "submitted"
@@ -81,7 +82,7 @@ class Nbgrader(SubmissionLayout, Autograder):
                 yield Unit(
                     student=storable(student),
                     folder=folder,
-                    exercise=f"exercise_{int(match[1]):02}" if match else "",
+                    exercise=exercise_id_of(int(match[1])) if match else "",
                     aliases=(storable(student),),
                     submitted_at=_submission_time(root, f"{folder}{os.sep}timestamp.txt", skipped),
                 )

@@ -7,6 +7,7 @@ from pathlib import Path
 from grader.classroom.layouts.files import STRAY, SkippedFiles, storable
 from grader.classroom.layouts.units import Unit
 from grader.classroom.platforms.platform import SubmissionLayout
+from grader.spec.paths import exercise_id_of
 
 CLONED = "-submissions"
 """The ending of the folder into which GitHub Classroom clones an assignment's repositories."""
@@ -42,7 +43,7 @@ def _parse(root: Path, name: str) -> tuple[str, str] | None:
         return None
     match = REPOSITORY.fullmatch(name)
     if match:
-        return f"exercise_{int(match['number']):02}", storable(match["login"])
+        return exercise_id_of(int(match["number"])), storable(match["login"])
     assignment = root.name.removesuffix(CLONED)
     login = name.removeprefix(f"{assignment}-")
     return ("", storable(login)) if assignment != root.name and login not in ("", name) else None

@@ -10,9 +10,9 @@ from msgspec import Struct
 from grader.api import open_course, plain_seed
 from grader.errors import KitError, UsageError
 from grader.evaluation.catalogue import Hunt, hunt_of
-from grader.evaluation.fresh.orders import Order, Report, exercise_id_of
+from grader.evaluation.fresh.orders import Order, Report
 from grader.processes.examiner_process import ExaminerProcess, Request, Service
-from grader.spec.paths import Course
+from grader.spec.paths import Course, exercise_id_of
 
 SERVICE = "grader.evaluation.fresh.service"
 MOST_SECONDS = 600.0
@@ -30,10 +30,10 @@ The kit made these hunts from seed {seed}. Nobody has published them.
 
 
 class Progress(Struct, frozen=True, kw_only=True):
-    """A hunt that was written, and the number of drafts so far for each way in which they ended."""
+    """A hunt that was written, and the number of drafts that were dropped so far, by the reason."""
 
     hunt: Hunt
-    counts: dict[str, int]
+    dropped: dict[str, int]
 
 
 def fresh_hunts(
@@ -56,7 +56,7 @@ def fresh_hunts(
 def make_hunts(
     folder: str | Path, *, seed: int, course: str | Path | None = None, bases: Iterable[str] = ()
 ) -> Generator[Progress, None, None]:
-    """Yield what `fresh_hunts` yields, with the counts of drafts."""
+    """Yield what `fresh_hunts` yields, with the numbers of dropped drafts."""
     base_course, root = open_course(course), Path(folder).absolute()
     seed = plain_seed(seed)
     chosen = list(dict.fromkeys(bases)) or base_course.exercise_ids()
@@ -81,4 +81,4 @@ def _made(order: Order, course: Course) -> Generator[Progress, None, None]:
             report = msgspec.json.decode(process.ask(request), type=Report)
             if report.error:
                 raise KitError(report.error)
-            yield Progress(hunt=hunt_of(course, report.exercise), counts=report.counts)
+            yield Progress(hunt=hunt_of(course, report.exercise), dropped=report.dropped)

@@ -6,8 +6,8 @@ from grader.spec.exercise import Exercise
 from grader.spec.fragments import put_back
 
 
-class Made(Struct, frozen=True, kw_only=True):
-    """A hunt that was kept."""
+class Origin(Struct, frozen=True, kw_only=True):
+    """What a hunt was made from."""
 
     base: str
     """The exercise whose interface and checks it has."""
@@ -15,8 +15,14 @@ class Made(Struct, frozen=True, kw_only=True):
     """The right solution that was rewritten."""
     rules: list[str]
     """The rules that rewrote it."""
-    operators: list[str]
+    operators: list[str] = []
     """The operator of each defect."""
+
+
+class Made(Struct, frozen=True, kw_only=True):
+    """A hunt that was kept."""
+
+    origin: Origin
     reference: str
     exercise: Exercise
     signatures: dict[str, dict[str, str]]

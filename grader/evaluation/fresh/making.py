@@ -8,13 +8,13 @@ from collections.abc import Iterator
 from itertools import combinations
 from pathlib import Path
 
-from msgspec import Struct, structs
+from msgspec import structs
 
 from grader.checks.outcome import Examination, FailureKind, Finding, Key, Status, in_words, variant_name
 from grader.checks.runner import Runner
 from grader.errors import BrokenExerciseError, KitError, SpecError
 from grader.evaluation.fresh.drafts import Fault, faults_of, rewritten
-from grader.evaluation.fresh.made import Made
+from grader.evaluation.fresh.made import Made, Origin
 from grader.evaluation.fresh.writing import remove_hunt, write_hunt
 from grader.processes.workers import WorkerSource
 from grader.report.findings import full_text
@@ -56,12 +56,11 @@ class Dropped(Exception):  # noqa: N818 - not an error: the next attempt follows
 class Maker:
     """Makes hunts from a course's exercises and writes them into another course.
 
-    The seed determines all hunts, one after the other. `counts` has the number of drafts that were kept, and of those
-    dropped for each reason.
+    The seed determines all hunts, one after the other. `dropped` counts the dropped drafts by the reason.
     """
 
     def __init__(self, course: Course, target: Course, source: WorkerSource, bases: list[str], seed: int) -> None:
-        self.counts: Counter[str] = Counter()
+        self.dropped: Counter[str] = Counter()
         self._course = course
         self._target = target
         self._source = source
@@ -87,9 +86,8 @@ class Maker:
                 made = self._drafted(exercise_id, base, path, draw)
                 self._write(made, number, path)
             except Dropped as reason:
-                self.counts[str(reason)] += 1
+                self.dropped[str(reason)] += 1
                 continue
-            self.counts["kept"] += 1
             return made
         raise KitError(
             f"no draft of {exercise_id} could be kept in {MOST_ATTEMPTS} attempts; choose another seed, or more "
@@ -107,7 +105,7 @@ class Maker:
         except BrokenExerciseError:
             reference, starter = None, None
         if reference != {}:
-            self._unfit.update({path} - {self._course.reference(made.base)})
+            self._unfit.update({path} - {self._course.reference(made.origin.base)})
         if reference != {} or starter != made.signatures[variant_name(frozenset(each.id for each in exercise.defects))]:
             remove_hunt(self._target, made.exercise.id)
             raise Dropped("the solution is no reference" if reference != {} else "the failures depend on the seed")
@@ -119,9 +117,9 @@ class Maker:
             raise Dropped("the rewriting rules failed") from error
         runner = self._runner(base)
         with extend_time_limit(runner):
-            return self._tried(exercise_id, runner, reference, draw, _Origin(base=base, file=path.name, rules=rules))
+            return self._tried(exercise_id, runner, reference, draw, Origin(base=base, file=path.name, rules=rules))
 
-    def _tried(self, exercise_id: str, runner: Runner, reference: str, draw: random.Random, origin: "_Origin") -> Made:
+    def _tried(self, exercise_id: str, runner: Runner, reference: str, draw: random.Random, origin: Origin) -> Made:
         examined = _Examined(runner, reference)
         if _failing(examined.examination(reference)) != {}:
             raise Dropped("the rewritten solution fails a check")
@@ -136,7 +134,7 @@ class Maker:
                 faults = faults[:-1]  # fewer defects are easier to tell apart
 
     def _hunt(
-        self, exercise_id: str, base: Exercise, examined: "_Examined", faults: list[Fault], origin: "_Origin"
+        self, exercise_id: str, base: Exercise, examined: "_Examined", faults: list[Fault], origin: Origin
     ) -> Made:
         """Return the hunt with these faults; raise `Dropped` unless every subset of them is identified."""
         defects = [_defect(fault, number, examined.alone(fault)) for number, fault in enumerate(faults, 1)]
@@ -158,10 +156,7 @@ class Maker:
         signatures, methods = _identified(examined, exercise)
         self._known.add(digest)
         return Made(
-            base=origin.base,
-            file=origin.file,
-            rules=origin.rules,
-            operators=[fault.operator for fault in faults],
+            origin=structs.replace(origin, operators=[fault.operator for fault in faults]),
             reference=examined.reference,
             exercise=exercise,
             signatures=signatures,
@@ -177,14 +172,6 @@ class Maker:
         while len(self._runners) > MOST_RUNNERS:
             self._runners.pop(next(iter(self._runners))).close()
         return runner
-
-
-class _Origin(Struct, frozen=True, kw_only=True):
-    """Where a draft comes from."""
-
-    base: str
-    file: str
-    rules: list[str]
 
 
 class _Examined:

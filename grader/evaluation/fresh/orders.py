@@ -13,13 +13,8 @@ class Order(Struct, frozen=True, kw_only=True):
 
 
 class Report(Struct, frozen=True, kw_only=True):
-    """The hunt that was written, or the error. `counts` counts this process's drafts so far, by how they ended."""
+    """The hunt that was written, or the error. `dropped` counts the drafts that were dropped so far, by the reason."""
 
     exercise: str = ""
-    counts: dict[str, int] = {}
+    dropped: dict[str, int] = {}
     error: str = ""
-
-
-def exercise_id_of(number: int) -> str:
-    """Return the id of the hunt with this number."""
-    return f"exercise_{number:02d}"

@@ -9,10 +9,10 @@ from typing import NoReturn
 import msgspec
 
 from grader.errors import KitError
-from grader.evaluation.fresh.orders import Order, Report, exercise_id_of
+from grader.evaluation.fresh.orders import Order, Report
 from grader.processes.examiner_process import Requests
 from grader.processes.worker_source import open_worker_source
-from grader.spec.paths import Course
+from grader.spec.paths import Course, exercise_id_of
 
 COLLECT_EVERY = 10
 """Collect reference cycles after this many hunts."""
@@ -31,9 +31,9 @@ def _serve(order: Order) -> None:
             number = int(body)
             try:
                 made = maker.make(exercise_id_of(number), number)
-                report = Report(exercise=made.exercise.id, counts=dict(maker.counts))
+                report = Report(exercise=made.exercise.id, dropped=dict(maker.dropped))
             except KitError as error:
-                report = Report(error=str(error), counts=dict(maker.counts))
+                report = Report(error=str(error), dropped=dict(maker.dropped))
             requests.answer(msgspec.json.encode(report))
             source.settle()
             if number % COLLECT_EVERY == 0:

@@ -48,21 +48,6 @@ Edit `{file}`, or the notebook `{notebook}`. Then grade it, in the folder of thi
 """
 
 
-class Origin(msgspec.Struct, frozen=True, kw_only=True):
-    """How a hunt was made: the content of `origin.json` beside its reference."""
-
-    seed: int
-    number: int
-    base: str
-    """The exercise whose interface and checks the hunt uses."""
-    file: str
-    """The right solution that was rewritten."""
-    rules: list[str]
-    """The rules that rewrote it."""
-    operators: list[str]
-    """The operator of each defect."""
-
-
 def write_hunt(base_course: Course, course: Course, made: Made, seed: int, number: int) -> None:
     """Write the files of a hunt: those that a student edits, and those that the grader needs."""
     exercise = made.exercise
@@ -71,7 +56,8 @@ def write_hunt(base_course: Course, course: Course, made: Made, seed: int, numbe
         f"Somebody tidied up `{exercise.interface.entry()}` and committed it without running it. It runs, and it is "
         "wrong. Find out what was damaged, and repair it."
     )
-    file = base_course.module_name(made.base)
+    base = made.origin.base
+    file = base_course.module_name(base)
     home, solution = course.exercise_folder(exercise.id), course.root / "solutions" / exercise.id
     (home / ".starter").mkdir(parents=True)
     solution.mkdir(parents=True)
@@ -80,7 +66,7 @@ def write_hunt(base_course: Course, course: Course, made: Made, seed: int, numbe
     for folder in (home, home / ".starter"):
         _write(folder / file, starter)
         _write(folder / Path(file).with_suffix(".ipynb").name, notebook)
-    base_readme = (base_course.exercise_folder(made.base) / "README.md").read_text(encoding="utf-8")
+    base_readme = (base_course.exercise_folder(base) / "README.md").read_text(encoding="utf-8")
     _write(
         home / "README.md",
         README.format(
@@ -96,11 +82,9 @@ def write_hunt(base_course: Course, course: Course, made: Made, seed: int, numbe
     )
     _write(solution / file, made.reference)
     _write(solution / "exercise.yaml", _description(exercise, title, story, seed, number))
-    origin = Origin(
-        seed=seed, number=number, base=made.base, file=made.file, rules=made.rules, operators=made.operators
-    )
+    origin = {"seed": seed, "number": number, **structs.asdict(made.origin)}
     _write(solution / "origin.json", msgspec.json.format(msgspec.json.encode(origin), indent=1).decode() + "\n")
-    hidden = base_course.hidden_tests(made.base)
+    hidden = base_course.hidden_tests(base)
     if hidden.is_dir():
         shutil.copytree(hidden, course.hidden_tests(exercise.id), ignore=shutil.ignore_patterns("__pycache__"))
     key = Key(digest=key_digest(course, exercise.id), signatures=made.signatures, methods=made.methods)

@@ -10,8 +10,10 @@ from grader.report.check_names import check_names, listed_checks
 from grader.report.console import Line, printable, printable_line, render_page
 from grader.report.tables import render_hint
 from grader.report.terminal import ANY_HEIGHT, render_terminal
+from grader.report.trap import Details, render_trap
 from grader.report.view import Hint
 from grader.spec.exercise import Exercise
+from grader.trap.result import TrapResult
 from grader.verdict.attribution import DefectStatus
 from grader.verdict.verdict import Result, Verdict
 
@@ -110,13 +112,22 @@ class TextEvent(Struct, frozen=True, kw_only=True):
     text: str
 
 
+class TrapEvent(Struct, frozen=True, kw_only=True):
+    """The result of the exercise's trap; `at` is the time of the save."""
+
+    file: str
+    at: str
+    result: TrapResult
+    details: Details
+
+
 class FinishedEvent(Struct, frozen=True, kw_only=True):
     """Every exercise is fixed."""
 
 
 NO_VERDICT_YET = "The first verdict is on its way."
 
-Event = FollowingEvent | VerdictEvent | WaitingEvent | HintEvent | TextEvent | FinishedEvent
+Event = FollowingEvent | VerdictEvent | WaitingEvent | HintEvent | TextEvent | TrapEvent | FinishedEvent
 
 
 KEYS = "h hint · d diff · r report · q quit"
@@ -156,6 +167,9 @@ def render_event(event: Event, screen: Screen) -> str:
         case TextEvent(text=text):
             lines = text.rstrip("\n").split("\n")
             return _page([Text(), *(Text(printable_line(line, MOST_LINE)) for line in lines)], screen)
+        case TrapEvent():
+            page = render_trap(event.result, event.details, width=screen.width, color=screen.color, has_next=True)
+            return f"\n{event.file} · {event.at}\n{page}"
         case FinishedEvent():
             return _page([Text("Every exercise is fixed.", "bold green")], screen)
 

@@ -4,24 +4,29 @@ import threading
 import time
 from collections.abc import Callable
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from grader.errors import KitError
 from grader.processes.examiner_process import CancelledError, usable_cores
 from grader.processes.pool import ExaminerPool
-from grader.report.trap import render_trap
+from grader.report.trap import Details
 from grader.spec.paths import Course
 from grader.student.traps import details_of, home_of
 from grader.submission import read_submission
 from grader.trap.pooled import PooledTrapJudge
 from grader.trap.reading import is_unwritten, trap_of
+from grader.trap.result import TrapResult
 
 
 class TrapJudgement(Struct, frozen=True, kw_only=True):
-    """The page of a trap, or the error that kept the kit from judging it."""
+    """The result of a trap, or the error that kept the kit from judging it; neither for a trap without tests."""
 
     exercise: str
-    text: str
+    at: str
+    file: str
+    result: TrapResult | None = None
+    details: Details = Details()
+    error: str = ""
 
 
 class FollowedTrap:
@@ -57,19 +62,19 @@ class FollowedTrap:
 
     def _run(self) -> None:
         path = self._course.trap(self._exercise_id)
-        text = ""
+        judgement = TrapJudgement(exercise=self._exercise_id, at=time.strftime("%H:%M:%S"), file=path.name)
         try:
             read = read_submission(path, path.name)
             if not is_unwritten(read):
                 trap = trap_of(read, path.name)
                 home = home_of(self._course, self._exercise_id)
                 result = self._judge.judge(self._exercise_id, trap, self._seed, home=home)
-                page = render_trap(result, details_of(self._course, result), has_next=True)
-                text = f"{path.name} · {time.strftime('%H:%M:%S')}\n{page}"
+                judgement = structs.replace(judgement, result=result, details=details_of(self._course, result))
         except CancelledError:
             return
         except Exception as error:  # noqa: BLE001 - the student sees any error; the next save tries again
             text = str(error) if isinstance(error, KitError) else f"unexpected {type(error).__name__}: {error}"
+            judgement = structs.replace(judgement, error=text)
         with self._lock:
             self._is_running = False
-        self._report(TrapJudgement(exercise=self._exercise_id, text=text))
+        self._report(judgement)

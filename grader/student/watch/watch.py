@@ -20,6 +20,7 @@ from grader.student.watch.events import (
     FollowingEvent,
     HintEvent,
     TextEvent,
+    TrapEvent,
     WaitingEvent,
 )
 from grader.student.watch.followed import BackgroundJudge, FollowedExercise, Judgement
@@ -176,6 +177,10 @@ class Watch:
 
 
 def _page_of(judgement: TrapJudgement, followed: FollowedExercise) -> Iterator[Event]:
-    """Yield the page of a trap, unless it is empty or belongs to an exercise that was followed before."""
-    if judgement.text and judgement.exercise == followed.exercise.id:
-        yield TextEvent(text=judgement.text)
+    """Yield the page of a trap, unless it has no tests or belongs to an exercise that was followed before."""
+    if judgement.exercise != followed.exercise.id:
+        return
+    if judgement.error:
+        yield TextEvent(text=judgement.error)
+    elif judgement.result is not None:
+        yield TrapEvent(file=judgement.file, at=judgement.at, result=judgement.result, details=judgement.details)

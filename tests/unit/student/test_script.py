@@ -26,7 +26,9 @@ def test_a_plain_argument_before_a_tensor_does_not_hide_the_layout_of_the_tensor
     arguments = {"flag": True, "x": from_tensor(torch.randn(2, 3))}
     call = MadeCall(module=1, number=1, arguments=arguments, variant=["expanded"], sample_axes={"x": 0})
     build = BuiltModule(number=1, entry=exercise.interface.entry(), arguments={})
-    script = write_script(exercise, Replay(steps=[build, call]), ModuleType("attention"), Path("attention.py"), "")
+    script = write_script(
+        exercise, Replay(steps=[build, call]), ModuleType("attention"), Path("attention.py"), ""
+    ).text()
     assert "x = x.narrow(0, 0, 1).expand(x.shape)" in script
 
 
@@ -46,7 +48,7 @@ def test_a_kind_whose_experiment_is_not_written_out_runs_in_the_kits_own_adapter
     call = MadeCall(module=1, number=0, arguments={"tokens": from_tensor(torch.arange(9))}, is_small=True)
     replay = Replay(adapter=adapter_of(interface), steps=[build, call])
     script = tmp_path / "script.py"
-    script.write_text(write_script(exercise, replay, import_file(file, file.stem), file, ""), encoding="utf-8")
+    script.write_text(write_script(exercise, replay, import_file(file, file.stem), file, "").text(), encoding="utf-8")
     out = runpy.run_path(str(script))["out"]
     assert isinstance(out, tuple)  # the dataset itself would be an endless sequence
     length, first, second, *_ = out
@@ -65,6 +67,8 @@ def test_steps_of_an_optimizer_with_closures_run_in_the_kits_own_adapter(tmp_pat
     ending = Ending(relation=Relation.CLOSE, observed=observed, value=from_tensor(torch.zeros(8)))
     replay = Replay(adapter=adapter_of(exercise.interface), steps=[build, call], ending=ending)
     script = tmp_path / "script.py"
-    script.write_text(write_script(exercise, replay, import_file(file, file.stem), file, "not the losses"), "utf-8")
+    script.write_text(
+        write_script(exercise, replay, import_file(file, file.stem), file, "not the losses").text(), "utf-8"
+    )
     with pytest.raises(AssertionError, match="not the losses"):
         runpy.run_path(str(script))
