@@ -266,7 +266,7 @@ class GraderMagics(Magics):
         words = line.split()
         options = [each for each in words if each.startswith("-")]
         if unknown := [each for each in options if each != CODE]:
-            raise UsageError(f"%try knows the option {CODE} alone, got {unknown[0]}")
+            raise UsageError(f"%try takes only the option {CODE}, got {unknown[0]}")
         exercise_id = _exercise(" ".join(each for each in words if each not in options))
         return _run_trial(exercise_id, self._definitions(exercise_id, with_graded=True), prints_code=bool(options))
 

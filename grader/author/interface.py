@@ -89,15 +89,15 @@ def find_interface(source: str, file: str) -> FoundInterface:
     kind, name = recognized[0], recognized[1].name
     methods = modules.get(name) or (_methods(classes[name]) if name in classes else {})
     constructor = methods.get("__init__")
-    called = methods["forward"] if kind.is_module else functions.get(name)
+    called = methods[kind.input_method] if kind.input_method else functions.get(name)
     parameters = parameters_of(functions[name]) if name in functions else parameters_of(constructor)[1:]
     parameters = parameters[len(kind.handed_first) :]
-    inputs = parameters_of(called)[1:] if kind.is_module else _inputs(parameters, kind)
+    inputs = parameters_of(called)[1:] if kind.input_method else _inputs(parameters, kind)
     setters = [name for name, method in methods.items() if name != "__init__" and _sets_attributes(method)]
     return FoundInterface(
         kind=kind,
         class_name=name,
-        constructor=[with_uses(each, tree) for each in parameters if kind.is_module or each not in inputs],
+        constructor=[with_uses(each, tree) for each in parameters if kind.input_method or each not in inputs],
         forward=inputs,
         axes=dict(chain(_masks_with_axes_added(called), _documented_shapes(called), _unpacked_shapes(called))),
         outputs=_count_outputs(called),

@@ -1,4 +1,4 @@
-"""The step of a proof about the model trap: tests that right implementations pass and each defective one fails."""
+"""The proof step for the model trap, whose tests must accept right implementations and catch each defect."""
 
 from pathlib import Path
 

@@ -58,7 +58,7 @@ def plain_lines(text: str) -> str:
 
 
 def is_same_in_other_words(source: str, mutant: Mutant) -> bool:
-    """Return whether a mutant may compute the same: None for False, an axis counted from the other end, a default."""
+    """Return whether a mutant may compute the same values, as with None for False, or an axis counted from the end."""
     ours, theirs = ast.parse(source), ast.parse(mutant.text)
     return _is_another_word(_differing(ours, theirs)) or _in_plain_words(ours) == _in_plain_words(theirs)
 
@@ -75,7 +75,7 @@ def _is_another_word(differing: list[tuple[ast.AST, ast.AST]]) -> bool:
         case [(ast.Call(keywords=given), ast.Call(keywords=left))]:
             return len(left) < len(given)  # the omitted argument may have its default value
         case [(one, ast.Constant(value=None))]:
-            return _whole_number(one) is not None  # a softmax chooses the axis itself
+            return _whole_number(one) is not None  # dim=None: a softmax chooses its axis
         case [(one, other)]:
             first, second = _whole_number(one), _whole_number(other)
             return first is not None and second is not None and (first < 0) != (second < 0)
@@ -155,7 +155,7 @@ def _diff(before: str, after: str) -> str:
     return "\n".join(list(lines)[2:])
 
 
-# Operators for any code. Texts are left alone: words are not behaviour.
+# Operators for any code. They leave texts alone: words are not behaviour.
 
 REPLACEMENTS: dict[type[cst.CSTNode], type[cst.CSTNode]] = {
     cst.Plus: cst.Minus,
@@ -281,13 +281,13 @@ OPERATORS: dict[str, Operator] = {
     ),
     "operator replaced": Operator(
         edits=operator_replaced,
-        advice="raises with sizes just inside and just outside of what is allowed, else matches_reference",
+        advice="raises with sizes just inside and just outside the limit, else matches_reference",
     ),
     "None assigned": Operator(
         edits=none_assigned, advice="attribute_equals, where the interface promises the attribute"
     ),
     "argument dropped": Operator(
-        edits=argument_dropped, advice="matches_reference with the argument set to other than its default"
+        edits=argument_dropped, advice="matches_reference with the argument not at its default"
     ),
     "statement removed": Operator(
         edits=statement_removed,

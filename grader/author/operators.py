@@ -169,7 +169,7 @@ ATTENTION_OPERATORS: dict[str, Operator] = {
     "scale dropped or doubled": Operator(edits=scale_changed, advice="matches_reference with several head sizes"),
     "root of another size": Operator(edits=root_of_another_size, advice="matches_reference with sizes that all differ"),
     "softmax over another axis": Operator(
-        edits=softmax_over_another_axis, advice="rows_sum_to_one, or matches_reference with as many queries as keys too"
+        edits=softmax_over_another_axis, advice="rows_sum_to_one, or matches_reference at as many queries as keys"
     ),
     "mask upside down": Operator(
         edits=mask_upside_down, advice="mask_hides, or matches_reference with a mask as input"

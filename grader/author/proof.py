@@ -29,7 +29,7 @@ class MutantStatus(StrEnum):
 class Step(Struct, frozen=True, kw_only=True):
     """One step of a proof. It succeeds if there are no problems.
 
-    `figures` is the step's size in the table. Problems and warnings each say what is wrong and what to do.
+    `figures` is the number of cases, for the table. Each problem or warning says what is wrong and what to do.
     """
 
     name: str
@@ -66,7 +66,7 @@ class Survivor(Struct, frozen=True, kw_only=True):
         if self.checks:
             return f"no check reaches this line; add these under checks and review their values:\n{self.checks}"
         if self.difference:
-            return f"{self.difference}; add a check that calls it so, such as {self.advice}"
+            return f"{self.difference}; add a check of such a call, such as {self.advice}"
         return f"it never differed from the reference in {ROUNDS} random calls"
 
 

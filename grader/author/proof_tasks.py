@@ -98,7 +98,7 @@ def _other_shapes(course: Course, exercise_id: str) -> str:
     if shapes == expected or len({tuple(map(len, each)) for each in shapes}) != 1:
         return ""
     lines = describe_shapes(shapes, exercise.fixed_sizes, exercise.random_sizes)
-    return f"for the reference returns other shapes than interface.outputs says, write\n{lines}"
+    return f"the reference returns other shapes than interface.outputs says; write\n{lines}"
 
 
 class _Verdicts:
@@ -225,11 +225,11 @@ class _Verdicts:
             for name in failing:
                 declared = checks[name].for_ if name in checks else ()
                 if declared and defect.id not in declared:
-                    yield f"{name} is for {', '.join(declared)}, but fails for {defect.id}; change the check or for"
+                    yield f"{name} is for {', '.join(declared)}, but fails for {defect.id}; change the check or `for`"
         for check in self._exercise.checks:
             for name in check.for_:
                 if check.id not in self._key.signatures.get(name, {}):
-                    yield f"{check.id} is for {name}, but passes with it; change the check or for"
+                    yield f"{check.id} is for {name}, but passes with it; change the check or `for`"
 
     def _verdict(self, text: str, seed: int, dtype: str = "float32") -> Verdict:
         """Return the verdict on a source; each is judged once."""

@@ -126,13 +126,13 @@ def _prepare_one(source: WorkerSource, course: Course, exercise: Exercise, expla
         Path("explanations.safetensors"): sealed.explanations,
         Path("key.json"): sealed.key,
     }
-    passes = "its starter passes every check that needs no Python, and would look done"
+    passes = "its starter passes every check that needs no Python, and would look fixed"
     return Prepared(
         exercise=sealed.exercise,
         files={name: content for name, content in files.items() if content},
         hidden=count - len(sealed.exercise.checks),
         explained=sealed.explained,
-        why_not="" if sealed.fails_starter else f"{exercise.id}: {passes}; add a property that sees a defect",
+        why_not="" if sealed.fails_starter else f"{exercise.id}: {passes}; add a property that detects a defect",
     )
 
 

@@ -104,7 +104,7 @@ def propose_sizes(
     count = max((len(each.fixed) for each in values.values()), default=1)
     padded = {name: [*each.fixed, *each.fixed[-1:] * count] for name, each in values.items()}
     fixed = [{name: each[case] for name, each in padded.items()} for case in range(count)]
-    cases = range(4 if len(names) > 1 else 3)  # a single size equals no other
+    cases = range(4 if len(names) > 1 else 3)  # the fourth case makes sizes equal
     random = [{name: each.random[case] for name, each in values.items()} for case in cases]
     return _distinct(fixed), _distinct(random)
 

@@ -41,7 +41,7 @@ def run_usual_tests(source: WorkerSource, root: Path, exercise_id: str) -> list[
                         failure = fails(usual.test)
                         if failure:
                             name = f"{defect.id}: missed_by[{index}]: {usual.test.id or type(usual.test).__name__}"
-                            problems.append(f"{name} does not miss it: with {variant}, {failure}; remove this entry")
+                            problems.append(f"{name} detects the defect: with {variant}, {failure}; remove this entry")
     return [Step(name="usual tests", figures=str(count), problems=problems)]
 
 

@@ -2,7 +2,7 @@
 
 An explanation is only used if it reproduces the submission's values within rounding.
 
-Tensors: `ours` is the submission's, `theirs` the reference's, both of one shape (*S, N) in float64. Axis `a` has n_a
+Tensors: `ours` is the submission's, `theirs` the reference's, both of shape (*S, N) in float64. Axis `a` has n_a
 slices of numel / n_a elements each.
 """
 

@@ -1,6 +1,6 @@
 """Make pictures of tensors: values, attention weights for each head, and gradients of parameters.
 
-`observed` is the submission's tensor and `expected` the reference's, of one shape. Values that are equal at smaller
+`observed` is the submission's tensor and `expected` the reference's, of equal shape. Values that are equal at smaller
 sizes are recorded, so that a picture can show them beside the sizes that fail.
 """
 

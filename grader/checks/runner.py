@@ -182,15 +182,7 @@ class Runner:
         `seed` seeds the inputs; `dtype` is torch's default dtype during the checks.
         """
         started = time.monotonic()
-        session = Session(
-            self._source,
-            self.exercise,
-            submission,
-            strict=self._strict,
-            dtype=dtype,
-            name=self._name,
-            reference_seconds=self.reference.seconds,
-        )
+        session = self._open_session(submission, dtype)
         torch.set_default_dtype(TORCH_DTYPES[dtype])
         runs: list[_CheckRun] = []
         methods: dict[str, str] = {}
@@ -213,14 +205,7 @@ class Runner:
     def record(self, submission: Submission, seed: int, check_id: str) -> FailedCheck | None:
         """Run one check again and record its requests; None if it does not fail now."""
         check = next(each for each in self._checks if each.name == check_id)
-        session = Session(
-            self._source,
-            self.exercise,
-            submission,
-            strict=self._strict,
-            name=self._name,
-            reference_seconds=self.reference.seconds,
-        )
+        session = self._open_session(submission)
         try:
             session.load()
             for _ in range(2):  # the second time if the reference's answers were dropped
@@ -247,7 +232,7 @@ class Runner:
         The probe gets the name of the submission's module and the called method, besides the options. Raises
         `SubjectError` if the submission does not answer.
         """
-        session = Session(self._source, self.exercise, submission, strict=self._strict, name=self._name)
+        session = self._open_session(submission)
         last = max(number for number, request in enumerate(requests) if isinstance(request, Call))
         call = requests[last]
         assert isinstance(call, Call)
@@ -269,6 +254,17 @@ class Runner:
         if not isinstance(reply, Returned):
             raise unexpected_reply()
         return to_python(reply.value)
+
+    def _open_session(self, submission: Submission, dtype: str = "float32") -> Session:
+        return Session(
+            self._source,
+            self.exercise,
+            submission,
+            strict=self._strict,
+            dtype=dtype,
+            name=self._name,
+            reference_seconds=self.reference.seconds,
+        )
 
     def _examination(
         self,

@@ -275,7 +275,7 @@ class Session:
         overrun = self._budget.overrun(now)
         location, function = self._locate(worker)
         if overrun.is_hang:
-            self._hangs[f"in {function}" if location else "at a place that is not known", way] += 1
+            self._hangs[f"in {function}" if location else "at an unknown place", way] += 1
         self._budget.settle(now)
         return SubjectTimedOutError(self._budget.waited, overrun.allowed, location, is_starved=overrun.is_starved)
 

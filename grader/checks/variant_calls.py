@@ -74,8 +74,8 @@ def compare_in_calling_variants(
 ) -> None:
     """Raise `Failure` if the module differs from the reference in one of the case's calling variants.
 
-    With `gradients`, they are compared wherever they are recorded, unless the module keeps statistics: those can make a
-    gradient a difference of nearly equal numbers.
+    With `gradients`, they are compared wherever they are recorded, unless the module keeps statistics, which can
+    make a gradient a difference of nearly equal numbers.
 
     Training mode is used only if the reference returns the same values in both modes. If it does not, it may keep
     statistics, so it is called in the same variants as the submission. Otherwise it returns the same values with any

@@ -279,7 +279,7 @@ def _refusal(request: RemoteRequest, course: Course) -> TaskResult | None:
     own, expected = VERSIONS[request.work](course, request.exercise), request.versions
     worker = f"the worker on {socket.gethostname()}"
     if (own.kit, own.torch) != (expected.kit, expected.torch):
-        difference = f"has kit {own.kit} with torch {own.torch}, the batch {expected.kit} with {expected.torch}"
+        difference = f"has kit {own.kit}, torch {own.torch}; the batch has kit {expected.kit}, torch {expected.torch}"
         return TaskResult(error=f"{worker} {difference}; install the same versions on both")
     if own.exercise != expected.exercise:
         text = f"{worker} has another version of {request.exercise} in {course.root}; copy the batch's version there"

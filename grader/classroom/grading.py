@@ -173,7 +173,7 @@ def counts(progress: Progress) -> str:
 
 def _progress_line(progress: Progress, total: int, clock: Clock) -> str:
     """Return the progress of a batch as a line for a log."""
-    share = progress.position / max(total, 1)
+    share = progress.done() / max(total, 1)
     remaining = clock.seconds() * (1 - share) / share if share else 0.0
     return f"{share:.0%}: {counts(progress)}; {clock.rate(progress):.1f} verdicts a second, {duration(remaining)} left"
 
@@ -282,5 +282,5 @@ class Display:
             self._write(_progress_line(progress, self._total, self.clock))
             return
         text = f"{counts(progress)}, {self.clock.rate(progress):.1f}/s"
-        self._bar.update(self._bar.task_ids[0], completed=progress.position, counts=text)
+        self._bar.update(self._bar.task_ids[0], completed=progress.done(), counts=text)
         self._bar.refresh()

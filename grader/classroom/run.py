@@ -48,13 +48,14 @@ class Engine(Struct, frozen=True, kw_only=True):
 
 
 class Progress(Struct, kw_only=True):
-    """The progress of a batch. `position` is that of the last submission in its layout; the others are counts.
+    """The progress of a batch. `position` is that of the last submission read from its layout; the others are counts.
 
-    `skipped` submissions had a verdict already. `left_out` ones belong to a broken exercise; `broken` has the reason
-    for each such exercise.
+    `waiting` submissions are read and have no verdict yet. `skipped` submissions had a verdict already. `left_out` ones
+    belong to a broken exercise; `broken` has the reason for each such exercise.
     """
 
     position: int = 0
+    waiting: int = 0
     judged: int = 0
     shared: int = 0
     skipped: int = 0
@@ -62,6 +63,11 @@ class Progress(Struct, kw_only=True):
     left_out: int = 0
     rescored: int = 0
     broken: dict[str, str] = field(default_factory=dict)
+
+    def done(self) -> float:
+        """Return the position up to which submissions have a verdict, as if all were equally far apart."""
+        ended = self.judged + self.shared + self.skipped + self.not_judged + self.left_out
+        return self.position * ended / (ended + self.waiting) if self.waiting else self.position
 
     def is_complete(self) -> bool:
         """Return whether every submission has a verdict."""
@@ -116,7 +122,7 @@ class Batch:
             self._take(files, loader)
             while self._is_full():
                 self._step()
-            self._show(self.progress)
+            self._show_progress()
         while self._running:
             self._step()
         self._gradebook.end_batch(batch)
@@ -187,6 +193,10 @@ class Batch:
             self._record(task, _result(future))
             for follower in self._deduplicator.settle(task):
                 self._share_or_judge(follower)
+        self._show_progress()
+
+    def _show_progress(self) -> None:
+        self.progress.waiting = len(self._running) + self._deduplicator.waiting
         self._show(self.progress)
 
     def _record(self, task: Task, result: TaskResult) -> None:

@@ -146,7 +146,7 @@ def _disk(course: Course) -> HostState:
 def _warm_processes() -> HostState:
     """Return the processes that wait for the next command."""
     found = [f"process {process}, {memory_of(process) / 1e6:.0f} MB" for process in warm_processes().values()]
-    observed = f"{'; '.join(found)}; python -m grader stop ends it" if found else "none"
+    observed = f"{'; '.join(found)}; to end: python -m grader stop" if found else "none"
     return HostState(name="warm", is_met=True, observed=observed)
 
 

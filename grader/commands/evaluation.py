@@ -20,7 +20,7 @@ from grader.report.phrases import counted
     "--from", "bases", metavar="EXERCISE", multiple=True, help="Make hunts from this exercise; by default from all."
 )
 def fresh(folder: Path, seed: int | None, count: int, bases: tuple[str, ...]) -> None:
-    """Write a course of new hunts that no model has seen, made from the right solutions of this one."""
+    """Write a course of new hunts that no model has seen, made from this one's solutions."""
     from grader.evaluation.fresh.hunts import make_hunts  # a student edition does not have it
 
     started = time.monotonic()
@@ -50,7 +50,7 @@ def fresh(folder: Path, seed: int | None, count: int, bases: tuple[str, ...]) ->
     type=click.IntRange(1),
     default=1,
     show_default=True,
-    help="The seeds of each case.",
+    help="Seeds per case.",
 )
 @click.option("--jobs", type=click.IntRange(1), help="Submissions to grade at once; by default one per core.")
 @click.option("--without-attacks", is_flag=True, help="Leave out the hostile submissions.")
@@ -107,9 +107,7 @@ def export_tasks(
     scheme: str,
     with_solutions: bool,
 ) -> None:
-    """Write exercises as task folders for agents: to repair the file, to test it, to predict what it does, or to locate
-    its defects.
-    """
+    """Write exercises as task folders for agents: repair, test, predict, or locate defects."""
     from grader.evaluation.environments.questions import Form
     from grader.evaluation.harbor.exporting import export_tasks as write_tasks  # a student edition does not have it
     from grader.evaluation.rewards import Scheme

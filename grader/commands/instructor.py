@@ -73,7 +73,7 @@ def hunts() -> None:
 
 @click.command()
 def schema() -> None:
-    """Print the JSON Schema of exercise.yaml, with which editors complete and check it."""
+    """Print the JSON Schema by which editors complete and check exercise.yaml."""
     from grader.spec.schema import render_schema
 
     click.echo(render_schema(), nl=False)
@@ -92,7 +92,7 @@ def schema() -> None:
     help="Explain a defect at home once it is fixed, or only when the file is handed in.",
 )
 def release(folder: Path, exercise_ids: tuple[str, ...], without_hints: bool, explanations: str) -> None:
-    """Write the student edition: everything that students may have, and nothing that spoils a hunt."""
+    """Write the student edition: all that students may have, and nothing that spoils a hunt."""
     from grader.author.release import release as write_edition
 
     explains = explanations == "home"
@@ -185,10 +185,8 @@ def _known_exercise(_ctx: click.Context, _parameter: click.Parameter, value: str
 @course_option
 @gradebook_option
 @click.option("--layout", type=LazyChoice(_layout_names), help="The layout of the submissions; detected by default.")
-@click.option(
-    "--pattern", default="", metavar="'{student}_*_{exercise}.py'", help="The layout as a pattern of your own."
-)
-@click.option("--exercise", callback=_known_exercise, help="The exercise of files that do not name theirs.")
+@click.option("--pattern", default="", metavar="'{student}_*_{exercise}.py'", help="A custom layout, as a pattern.")
+@click.option("--exercise", callback=_known_exercise, help="The exercise of files that do not name one.")
 @click.option("--roster", type=click.Path(path_type=Path), help="The class list: a CSV file with id, name and group.")
 @_engine_options
 @seed_option("Draw the inputs from this seed instead of the gradebook's own.")

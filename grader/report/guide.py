@@ -119,7 +119,7 @@ def answer_now_lines(
     is_changed = now is not None and now is not before
     if now is None:
         answer = f"no answer, because {evidence}"
-        meaning = f"Your edits removed what this claim is about. Make a claim about what replaced it: {command}"
+        meaning = f"Your edits removed this value or line. Make a claim about its replacement: {command}"
     elif is_changed:
         answer = f"{str(now).lower()}: {evidence}"
         meaning = "Your edits changed this answer, so it was a trace of a bug."
@@ -128,7 +128,7 @@ def answer_now_lines(
         meaning = (
             "It did not have to change: with this answer your file is right."
             if is_fixed
-            else "Either this value is right, or a bug that affects it is left: read the code that computes it."
+            else "Either this value is right, or a bug that affects it remains: read the code that computes it."
         )
     mark = Text(" ✓", "green") if is_changed else Text(" ·", "dim")
     moved = f" (line {line} now)" if line else ""

@@ -50,7 +50,7 @@ from grader.report.view import Attempt
 from grader.spec.exercise import Announcement, Exercise
 from grader.trap.result import TrapResult
 from grader.verdict.attribution import DefectStatus
-from grader.verdict.causes import Cause, describe_hidden_defects, hiding_crash, shown_causes
+from grader.verdict.causes import Cause, describe_hidden_defects, hiding_crash, say_the_same, shown_causes
 from grader.verdict.verdict import STATUS_WORDS, Result, Verdict
 
 MOST_TEXT = 600
@@ -249,7 +249,7 @@ def _finding_text(finding: Finding, numbered: _NumberedCause | None) -> str:
     if numbered is None:
         return BEHIND_CRASH
     shown = numbered.cause.finding
-    if sentence(finding) != sentence(shown):
+    if not say_the_same(finding, shown):
         return full_text(finding)
     sizes = size_words(finding) if finding.sizes != shown.sizes else ""
     return "; ".join(filter(None, (f"see finding {numbered.number}", sizes)))

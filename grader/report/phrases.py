@@ -336,7 +336,7 @@ def misspelt_name(verdict: Verdict, exercise: Exercise) -> str:
 
 
 CLAIM_ADVICE = "if you think that nothing is wrong, claim it and name the line that looked wrong"
-SEARCH = "the checks cannot decide this hunt. Look for a fault by your own experiments"
+SEARCH = "the checks cannot decide this hunt. Look for a fault with your own experiments"
 HAND_IN = "hand it in; the checks that run then decide the rest"
 
 
@@ -433,7 +433,7 @@ def _remedy(verdict: Verdict, exercise: Exercise, shell: Shell) -> str:
     if repair:
         return f"{repair}, then {command(GRADE, verdict.exercise, shell=shell)}"
     reset = command("reset", verdict.exercise)
-    return f"{reset} puts the starter back, and keeps a copy of what you have."
+    return f"{reset} restores the starter and keeps a copy of your file."
 
 
 def _repair(verdict: Verdict, exercise: Exercise, shell: Shell) -> str:

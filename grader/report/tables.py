@@ -16,7 +16,7 @@ from rich.text import Text
 from grader.report.console import Line, beside, printable, render_page
 from grader.report.phrases import counted
 from grader.report.view import Attempt, Hint, HostState, PastVerdict, Progress
-from grader.spec.exercise import SEALED_TITLE, Exercise
+from grader.spec.exercise import Exercise
 from grader.spec.paths import exercise_number
 from grader.verdict.verdict import Result
 
@@ -85,7 +85,7 @@ def render_start(entry: OverviewLine, file: str, *, width: int = 100, color: boo
         (f"Find out where it goes wrong, step by step: python -m grader guide {name}", bool(progress.guide.started)),
         (f"Stuck? Ask for a step: python -m grader hint {name}", any(progress.hints_given.values())),
         (f"Fix what you found in {file}, and grade again", any(each.fixed for each in progress.attempts)),
-        ('Go on until the page says "Fixed"', entry.is_done()),
+        ('Repeat until the page says "Fixed"', entry.is_done()),
     ]
     end = "You have finished your first hunt. python -m grader lists the others." if entry.is_done() else ""
     title = Text(f"Your first hunt: {name} · {entry.title}", "bold")
@@ -101,7 +101,7 @@ def render_first_steps(
     steps = [
         (f"Grade the code as it is: python -m grader {name}", bool(progress.attempts)),
         (
-            "Read the page: what your code does, what was expected, at which sizes it is wrong, and at which right",
+            "Read the page: what your code does, what was expected, and at which sizes it is wrong or right",
             has_hints or is_edited,
         ),
         (f"Ask for a hint: python -m grader hint {name}", has_hints),
@@ -149,7 +149,7 @@ def _titles(exercise: Exercise) -> list[str]:
     """Return the titles of the defects whose explanations the student has."""
     if not exercise.defects:
         return ["nothing was wrong"]
-    return [defect.title for defect in exercise.defects if defect.title != SEALED_TITLE]
+    return [defect.title for defect in exercise.defects if defect.is_explained()]
 
 
 def render_completed_course(entries: Sequence[OverviewLine], *, width: int = 100, color: bool = False) -> str:
@@ -213,7 +213,7 @@ def _solved(progress: Progress, best: Attempt) -> str:
     word = "fixed"
     if progress.outcome is Result.FIXED:
         return word
-    return f"{word} on {time.strftime('%Y-%m-%d', time.localtime(best.at))}; not as it is now"
+    return f"{word} on {time.strftime('%Y-%m-%d', time.localtime(best.at))}; not fixed now"
 
 
 MARGIN = 5

@@ -113,7 +113,7 @@ def render_terminal(
     title = rendered([Text(), Text(findings_title(verdict, exercise), "bold")]) if blocks else ""
     least_lines = _line_count(head, lessons_text, title, *blocks[:1], foot) + (len(blocks) > 1)
     if lessons_text and least_lines > height < SCREEN_LINES:
-        lessons_text = rendered([Text("Why it mattered does not fit here: press r, or make the window higher.", "dim")])
+        lessons_text = rendered([Text("The explanation does not fit: press r, or enlarge the window.", "dim")])
     printed = rendered(_printed(group_causes(verdict)))
     room = height - _line_count(head, lessons_text, title, foot)
     if _line_count(*blocks[:BEFORE_PRINTS], printed) + (len(blocks) > BEFORE_PRINTS) > room:

@@ -225,7 +225,7 @@ def _notes(result: TrapResult) -> list[str]:
         notes.append(f"{', '.join(idle[:MOST_NUMBERS])} {verb} nothing. {usual}")
     changing = [test for test in result.tests if test.changed]
     notes += [
-        f"{printable(test.name, MOST_NAME)} changes {test.changed}; it was changed back after the test."
+        f"{printable(test.name, MOST_NAME)} changes {test.changed}; the kit restored it after the test."
         for test in changing
     ]
     if result.is_time_up:

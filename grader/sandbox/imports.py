@@ -72,7 +72,7 @@ COMPUTING = (
 )
 """Libraries often imported with torch; a submission may use the installed ones."""
 
-MAY_USE = "submissions may use Python's library, torch and numpy"
+MAY_USE = "submissions may use the standard library, torch and numpy"
 
 
 def import_lazily(trees: list[ast.Module]) -> None:

@@ -40,7 +40,7 @@ def look_outside(secret_folders: tuple[str, ...] = ()) -> Outside:
 
 
 def find_isolation(outside: Outside) -> Isolation:
-    """Try all attempts and return which protections hold."""
+    """Attempt every escape and return which protections hold."""
     has_own_root = _root() != outside.root
     cannot_read = has_own_root or (_cannot_list("/") and _cannot_change_modes())
     cannot_read = cannot_read and all(map(_cannot_list, outside.secret_folders))

@@ -116,7 +116,7 @@ class Sealed(Edition, frozen=True, kw_only=True, tag="sealed"):
         total = described + self.hidden_checks
         if run == total:
             return "All checks run on your machine. Your points come when you hand in"
-        return f"{run} of {total} checks run here. The others run, and your points come, when you hand in"
+        return f"{run} of {total} checks run here. The others, and your points, come when you hand in"
 
     def decides_at_hand_in(self, *, fails_a_check: bool) -> bool:
         return not fails_a_check

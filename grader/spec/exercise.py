@@ -81,6 +81,10 @@ class Defect(Record, frozen=True, kw_only=True):
     missed_by: list[UsualTest] = field(default_factory=list)
     """Usual tests that pass although the starter has the defect. Students read about them together with `why`."""
 
+    def is_explained(self) -> bool:
+        """Return whether the student's course explains it; a sealed edition does after the fix, or at the hand-in."""
+        return bool(self.why)
+
     def story(self) -> str:
         """Return why the defect mattered and which usual tests miss it."""
         why, missed_by = " ".join(self.why.split()), self.missed()
@@ -178,9 +182,6 @@ def near_miss_id(number: int) -> str:
     return f"near-miss-{number}"
 
 
-SEALED_TITLE = "what it was is explained when you hand in"
-
-
 class Exercise(Record, frozen=True, kw_only=True):
     """An exercise: its story, interface, size cases, defects and checks."""
 
@@ -269,7 +270,7 @@ class Exercise(Record, frozen=True, kw_only=True):
         placeholders = [
             Defect(
                 id=str(number),
-                title=SEALED_TITLE,
+                title="explained when you hand in",
                 points=sealed.points,
                 was=[],
                 fix=[],

@@ -82,6 +82,8 @@ class Kind:
     """Whether a class of this kind is an `nn.Module`, which needs no adapter."""
     is_module: ClassVar[bool] = False
     """Whether every subject of this kind has named parameters, modes and devices, as modules do."""
+    input_method: ClassVar[str] = ""
+    """The method that takes the inputs, if every subject of this kind is a class that has one."""
     adapter: ClassVar[str] = ""
     """The module in `sandbox/probes` with the adapter for subjects that are not an `nn.Module`."""
     has_calling_variants: ClassVar[bool] = False
@@ -159,6 +161,7 @@ class Module(Kind):
     name = KindName.MODULE
     described = "an `nn.Module`"
     offers_class = class_is_module = is_module = True
+    input_method = "forward"
     has_calling_variants = True
     shared = "weights and inputs"
     returns_outputs = True
@@ -167,7 +170,7 @@ class Module(Kind):
         *("returns_shapes", "matches_reference", "every_parameter_learns"),
         *("keeps_dtype", "moves_between_devices", "leaves_inputs_alone"),
     )
-    inputs_are = "what forward gets by keyword"
+    inputs_are = "forward's arguments, by keyword"
 
     def recognizes(self, definition: Definition) -> bool:
         return definition.is_module and "forward" in definition.methods
@@ -183,7 +186,7 @@ class Loss(Kind):
     adapter = "function"
     has_calling_variants = True
     returns_outputs = True
-    inputs_are = "what the loss gets by keyword"
+    inputs_are = "its arguments, by keyword"
     outputs: ClassVar[list[Shape] | None] = [[]]
     words = re.compile(r"loss|entropy|nll|criterion|divergence|^kl")
 
@@ -198,7 +201,7 @@ class Function(Kind):
     adapter = "function"
     has_calling_variants = True
     returns_outputs = True
-    inputs_are = "what the function gets by keyword"
+    inputs_are = "its arguments, by keyword"
     sizes_by_name = re.compile(r"(^|_)(len|length|tokens)$")
     first_checks = ("matches_reference", "keeps_dtype", "returns_shapes", "leaves_inputs_alone")
 
@@ -257,7 +260,7 @@ class TrainingStep(Kind):
     adapter_arguments = ("width", "outputs", "learning_rate", "momentum", "unused")
     shared = "model and batches"
     precedence = 0
-    inputs_are = "what each step gets by keyword, with an axis of steps in front"
+    inputs_are = "the arguments of a step, with an axis of steps in front"
     input_axes: ClassVar[Shape] = ["batch"]
     step_axes: ClassVar[Shape] = ["steps"]
     integers_below = "classes"
@@ -283,7 +286,7 @@ class TrainingStep(Kind):
         *("norm.num_batches_tracked", "last.weight", "last.bias"),
     )
     """The names of the adapter's model's state, in order."""
-    after_layers = ("what it returns", "the modes of the model and its layers", "what is drawn at random next")
+    after_layers = ("what it returns", "the modes of the model and its layers", "the next random number")
 
     def recognizes(self, definition: Definition) -> bool:
         first, second = [*map(str.lower, definition.parameters), "", ""][:2]
@@ -309,7 +312,7 @@ class Dataset(Kind):
     adapter = "dataset"
     is_built_from_inputs = True
     precedence = 2
-    inputs_are = "what it is made of, by keyword"
+    inputs_are = "its arguments, by keyword"
     whole_inputs: ClassVar[dict[str, Any] | None] = {"integers": 50, "shape": ["items"]}
     outputs: ClassVar[list[Shape] | None] = [[1]]
     suggestions = (

@@ -97,7 +97,7 @@ class Property(
     """Whether the check also runs at the longest random input, longer than a constant that somebody would write."""
 
     def variation_source(self) -> str:
-        """Return Python source whose class `Variation` replaces the submission's class; empty if none does."""
+        """Return the source of a class `Variation` that replaces the submission's class, or an empty text."""
         return ""
 
     def is_varied(self) -> bool:
@@ -713,7 +713,7 @@ def unknown_sizes(names: Iterable[Any], sizes: set[str], path: KeyPath, *, is_it
 
 
 def unknown_name(expected: str, name: str, known: Iterable[str], path: KeyPath) -> Iterator[Problem]:
-    """Yield a problem if the name is not among the known ones; `what` says what it should name."""
+    """Yield a problem if the name is not among the known ones; `expected` says what it should name."""
     names = list(known)
     if name not in names:
         near = nearest(name, names) or (names[0] if len(names) == 1 else "")

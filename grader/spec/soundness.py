@@ -101,7 +101,7 @@ def _defect_problems(defect: Defect, path: KeyPath) -> Iterator[Problem]:
         found = f"{len(fix)}, and {len(was)} in was"
         yield Problem(
             path=(*path, "fix"),
-            expected="as many fragments as was has",
+            expected="as many fragments as in `was`",
             found=found,
             remedy="pair each fragment with its replacement",
         )
@@ -159,7 +159,7 @@ def _near_miss_problems(exercise: Exercise, near_miss: NearMiss, path: KeyPath) 
     if len(was) != len(becomes):
         yield Problem(
             path=(*path, "becomes"),
-            expected="as many fragments as was has",
+            expected="as many fragments as in `was`",
             found=f"{len(becomes)}, and {len(was)} in was",
             remedy="pair each fragment with its replacement",
         )

@@ -104,7 +104,7 @@ def predictions(exercise: Exercise, verdict: Verdict) -> list[Prediction]:
 
 
 def _value_checks(checks: Sequence[Property]) -> list[MatchesReference]:
-    """Return the checks of values: those at the exercise's own sizes first, and of these the plain ones.
+    """Return the checks of values: at the exercise's own sizes first, and among them plain ones first.
 
     A check with a variation builds another class than the file's own. A check without calling variants has large sizes.
     """
@@ -115,7 +115,7 @@ def _value_checks(checks: Sequence[Property]) -> list[MatchesReference]:
 
 
 def _urgency(outcome: Outcome) -> int:
-    """Return the sort key: failed properties, those to look into once the values are right, passed ones."""
+    """Return the sort key: failed properties, those that can wait until values are right, passed ones."""
     return 2 if outcome.finding is None else int(outcome.finding.kind in SHOWN_LAST)
 
 
@@ -140,7 +140,7 @@ def _where_values_go_wrong(exercise: Exercise, check: MatchesReference, finding:
         question=Question(
             text=_settings(exercise, check)
             + "Your file runs at these sizes, one after the other, with random numbers. "
-            "Where does it first fail, or return values or gradients that differ from those of right code?",
+            "Where does it first fail, or differ from right code in its values or gradients?",
             options=[
                 *(f"at {as_arguments({name: case[name] for name in varying})}" for case in cases),
                 "at none of them",
@@ -220,9 +220,9 @@ def _mask(exercise: Exercise, check: Property, _finding: Finding | None) -> Ques
 
 def _row_sums(_exercise: Exercise, check: Property, _finding: Finding | None) -> Question:
     assert isinstance(check, RowsSumToOne)
-    weights = f"weights in its attribute {check.attribute}" if check.attribute else "attention weights that it returns"
+    weights = f"weights in the attribute {check.attribute}" if check.attribute else "returned attention weights"
     return Question(
-        text=f"The {weights} are summed over the keys, for one query. What should the sum be?",
+        text=f"For one query, the {weights} are summed over the keys. What should the sum be?",
         options=["always 1", "1 on average", "the number of keys", "any number"],
         right=0,
     )
@@ -231,8 +231,8 @@ def _row_sums(_exercise: Exercise, check: Property, _finding: Finding | None) ->
 def _dropout_mode(_exercise: Exercise, check: Property, _finding: Finding | None) -> Question:
     assert isinstance(check, DropoutOnlyInTraining)
     return Question(
-        text=f"{check.probability}=0.5. A call is made twice with the same input, in training mode and in eval mode. "
-        "In which mode should its two outputs be equal?",
+        text=f"{check.probability}=0.5. In each mode, training and eval, two calls get the same input. "
+        "In which mode should the two outputs be equal?",
         options=["in training mode", "in eval mode", "in both", "in neither"],
         right=1,
     )
@@ -297,7 +297,7 @@ def _devices(_exercise: Exercise, _check: Property, _finding: Finding | None) ->
 
 
 class Topic(Struct, frozen=True, kw_only=True):
-    """The question on a property, and the kinds of failure that answer it: those of the calls that it is about."""
+    """A property's question, and the kinds of failure that answer it: failures in the calls it asks about."""
 
     ask: Callable[[Exercise, Property, Finding | None], Question | None]
     kinds: set[FailureKind]

@@ -42,11 +42,11 @@ def restore_starter(course: Course, exercise_id: str) -> list[str]:
             has_copy = True
             lines.append(f"{path.name}: your version is kept as {course.shown(kept)}")
         else:
-            lines.append(f"{path.name}: it was missing and is back")
+            lines.append(f"{path.name}: it was missing; restored")
         write_product(path, starter)
     forget_progress(course, exercise_id)
     if hand_out_trap(course, exercise_id):
-        lines.append("trap.py: it was missing and is here, empty")
+        lines.append("trap.py: it was missing; created empty")
     if has_copy:
         lines.append("To restore it, copy the kept file over the new one.")
     return lines or [f"{exercise_id} is as it was handed out; nothing to reset"]
@@ -109,5 +109,5 @@ def _reference_text(course: Course, exercise_id: str) -> str:
     if solution is not None:
         return solution.reference
     if has_locked_solution(course, exercise_id):
-        raise UsageError(f"the reference of {exercise_id} can be read here once everything in it is fixed")
+        raise UsageError(f"the reference of {exercise_id} can be read here once every defect is fixed")
     raise UsageError(f"this edition has no reference of {exercise_id}; it is shown after the hand-in")

@@ -69,9 +69,9 @@ class ClaimAnswer(Struct, frozen=True, kw_only=True):
 
 
 class ListedValue(Struct, frozen=True, kw_only=True):
-    """A value of a call: the function and line that made it, its name, its shape or number, and its type.
+    """A value of a call: the function and line that made it, its name, its shape or number as text, and its type.
 
-    A parameter has no function and no line.
+    A parameter has no function and no line. A number has no `shape`.
     """
 
     function: str
@@ -79,10 +79,11 @@ class ListedValue(Struct, frozen=True, kw_only=True):
     name: str
     described: str
     type: str
+    shape: list[int] | None = None
 
     def is_tensor(self) -> bool:
         """Return whether the value is a tensor."""
-        return self.described.startswith("[")
+        return self.shape is not None
 
     def is_parameter(self) -> bool:
         """Return whether the value is a parameter of the module."""
@@ -230,7 +231,7 @@ def _rows(value: Any) -> list[list[Any]]:
 
 
 def moved_line(line: int, before: str, after: str) -> int:
-    """Return the number that a line of a text has in a later version of the text."""
+    """Return a line's number in a later version of the text."""
     old, new = before.splitlines(), after.splitlines()
     for _, start, end, new_start, new_end in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
         if start < line <= end:

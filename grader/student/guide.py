@@ -26,8 +26,8 @@ from grader.report.guide import (
     question_lines,
     value_lines,
 )
-from grader.report.phrases import counted, result_and_points, undecided
-from grader.spec.exercise import SEALED_TITLE, Defect, Exercise
+from grader.report.phrases import Shell, command, counted, result_and_points, undecided
+from grader.spec.exercise import Defect, Exercise
 from grader.spec.fields import shape_of
 from grader.spec.loading import load_exercise
 from grader.spec.paths import Course
@@ -178,11 +178,11 @@ class _Hunt:
             call = structs.replace(call, source=source_of(self._submission))
             store_call(self._course, self._exercise.id, call)
         if all(each.is_parameter() for each in values):
-            self._show(*plain_lines("No value of your file can be followed: it stops before it makes one."))
+            self._show(*plain_lines("Your file stops before it computes any value to follow."))
             return
         parameters = [each.name for each in values if each.is_parameter()]
         made = [each for each in values if not each.is_parameter()]
-        self._show(*value_lines([structs.astuple(each) for each in made], parameters, self._note_on(call)))
+        self._show(*value_lines([structs.astuple(each)[:5] for each in made], parameters, self._note_on(call)))
         self._show(*form_lines(example_of(self._exercise, made, parameters)))
         found = 0
         text = self._talk.ask("claim> ")
@@ -277,7 +277,7 @@ class _Hunt:
             self._answer_evidence_again(call)
         others = _known_defects(self._course, self._exercise)
         for defect in fixed:
-            if defect.title == SEALED_TITLE:
+            if not defect.is_explained():
                 self._show(
                     *plain_lines(
                         f"Why it mattered is explained when you hand in. Write a test that catches it: see {TRAP_PAGE}."
@@ -297,7 +297,7 @@ class _Hunt:
             self._show(*plain_lines(defect.story(), f"Write a test that catches it: see {TRAP_PAGE}."))
 
     def _answer_evidence_again(self, call: StoredCall) -> None:
-        """Answer the claims that the student called wrong on the fixed file, and count those that changed."""
+        """Answer again, on the fixed file, the claims that the student called wrong; count changed answers."""
         if not self._record.evidence:
             return
         self._show(*plain_lines("You said that these answers were not as they should be. In your file now:"))
@@ -343,8 +343,9 @@ class _Hunt:
         save_progress(self._course, self._exercise.id, structs.replace(progress, guide=self._record))
 
     def _command(self, options: str) -> str:
-        command = "%guide" if self._talk.in_notebook else "python -m grader guide"
-        return f"{command} {self._exercise.id} {options}"
+        return command(
+            "guide", self._exercise.id, options, shell=Shell.NOTEBOOK if self._talk.in_notebook else Shell.TERMINAL
+        )
 
 
 TRAP_PAGE = '"The trap" in exercises/README.md'
@@ -376,7 +377,7 @@ def example_of(exercise: Exercise, values: Sequence[ListedValue], parameters: Se
         tensor=first.name,
         other=other.name,
         line=next((each.line for each in made if each.line > first.line), other.line),
-        shape=first.described.strip("[]").replace(",", "") or "2 3",
+        shape=" ".join(map(str, first.shape or [])) or "2 3",
         index="[0]" if first.is_tensor() else "",
         input=inputs[0] if inputs else tensors[0].name,
         parameter=parameters[0] if parameters else "",

@@ -154,7 +154,7 @@ def _instead_of_steps(
     if is_fixed:
         return _without_steps(exercise, f"Every defect of {name} is fixed; there is nothing left to hint at.")
     difference = command("diff", name, shell=shell)
-    new = f"All that fails is new: the starter passes it. {difference} shows what you changed."
+    new = f"The starter passes every check that fails now. {difference} shows what you changed."
     return _without_steps(exercise, new)
 
 
@@ -199,7 +199,7 @@ def _defect_with_number(exercise: Exercise, verdict: Verdict, progress: Progress
     known = {each.id for each in shown_defects(verdict, exercise)} | progress.hints_given.keys()
     found = next((each for each in exercise.defects if numbers[each.id] == number and each.id in known), None)
     if found is None:
-        raise UsageError(f"nothing is known of a defect {number} in {exercise.id} yet; leave the number out")
+        raise UsageError(f"no defect {number} of {exercise.id} is known yet; leave the number out")
     return found
 
 

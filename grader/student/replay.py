@@ -80,8 +80,6 @@ class MadeCall(Struct, frozen=True, kw_only=True, tag=True):
     is_small: bool = False
     """Whether the value is small enough to be printed."""
     is_tensor: bool = False
-    shape: list[str | int] = []
-    """The names of the value's axes."""
     cotangents: list[TensorValue] = []
     """The check's factors of the outputs in the loss, if it made a backward pass."""
     sources: dict[str, Expression] = {}

@@ -162,7 +162,7 @@ class _Writer:
             else:
                 generator.manual_seed(seed)
             for before, factor in itertools.product(range(1 if seed is None else 3), (1, 60, 400)):
-                if factor == 1:  # the first factor: each further one scales the same numbers
+                if factor == 1:  # draw once: the other factors scale the same numbers
                     random = torch.randn(tensor.shape, generator=generator)
                 if torch.equal((random * factor).to(tensor.dtype), tensor):
                     self._stream = generator.get_state()

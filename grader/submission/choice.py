@@ -34,13 +34,13 @@ class Choice(Struct, frozen=True, kw_only=True):
 
 
 class ChoiceReason(StrEnum):
-    """Why one of two files is graded; each value says why the other one is not."""
+    """Why one of two files is graded, worded as a remark on the other one."""
 
     NEITHER = "neither was edited"
     ONLY = "it was not edited"
-    NEWER = "both were edited, and the newer one is graded"
-    NO_STARTER = "without .starter nobody knows which one was edited, and the newer one is graded"
-    SAME_TIME = "both were edited at the same time, and the module is graded"
+    NEWER = "both were edited, so the newer one is graded"
+    NO_STARTER = "without .starter, edits cannot be detected, so the newer one is graded"
+    SAME_TIME = "both were edited at the same time, so the module is graded"
     UNREADABLE = "it cannot be read"
 
 
@@ -156,7 +156,7 @@ def _remark(chosen: SourceFile, other: SourceFile, reason: ChoiceReason) -> str:
         case ChoiceReason.NEWER:
             return f"Both {module} and {notebook} were edited; {about}, the newer one."
         case ChoiceReason.NO_STARTER:
-            problem = f"Without .starter nobody knows which of {module} and {notebook} was edited"
+            problem = f"Without .starter, edits of {module} and {notebook} cannot be detected"
             return f"{problem} (unpack the course again for it); {about}, the newer one."
         case ChoiceReason.SAME_TIME:
             return f"Both {module} and {notebook} were edited at the same time; {about}."

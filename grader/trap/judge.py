@@ -83,7 +83,7 @@ class TrapJudge:
             implementations = implementations_at_home(self._course, exercise, home)
         else:
             raise UsageError(
-                f"your trap needs right code to accept, which is here your own fix. "
+                f"here, your own fix is the right code that your trap must accept. "
                 f"Grade {exercise.id} until every check passes, then judge the trap: python -m grader {exercise.id}"
             )
         judgement = _Judgement(relay, exercise, implementations, trap.name, seed, is_proof=is_proof)

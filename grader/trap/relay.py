@@ -51,7 +51,7 @@ SUBJECT_SECONDS = 2.0
 """The most seconds of one reply of the subject."""
 
 GRID_SECONDS = 0.001
-"""Replies reach a test at this time after its request, or at 4, 16, ... times as long after it."""
+"""Replies reach a test at this time after its request, or at 2, 4, 8, ... times as long after it."""
 
 LEAST_WAIT = 0.02
 """A test that has waited less than this for a processor gets no more time."""
@@ -363,7 +363,7 @@ class _Process:
 
 
 def _patiently(worker: Worker, receive: Callable[[float], Received], deadline: float, granted: float) -> Received:
-    """Return what the worker sends until a deadline, to which its waits for a processor since `granted` are added.
+    """Receive a message before a deadline, extended by the worker's waits for a processor since `granted`.
 
     A message may also have come while this process waited, so it looks once more after the deadline.
     """
@@ -398,7 +398,7 @@ def _wait_for_grid(started: float) -> float:
 def _until_grid(elapsed: float) -> float:
     moment = GRID_SECONDS
     while moment < elapsed:
-        moment *= 4
+        moment *= 2
     return moment - elapsed
 
 

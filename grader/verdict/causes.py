@@ -117,8 +117,19 @@ def _similarity(status: Status, finding: Finding) -> tuple[object, ...]:
         return status, finding.signature(), finding.location
     if finding.kind in GENERAL_KINDS:
         return status, finding.kind
+    return status, finding.signature(), *_statement(finding)
+
+
+def _statement(finding: Finding) -> tuple[object, ...]:
+    """Return the fields that make a finding's sentence, without the number of wrong elements."""
     fields = (finding.message, finding.action, finding.item, finding.place, finding.expected, finding.observed)
-    return status, finding.signature(), finding.calling_variant, *fields, *finding.named_sizes.items()
+    return finding.kind, finding.calling_variant, *fields, *finding.named_sizes.items()
+
+
+def say_the_same(finding: Finding, other: Finding) -> bool:
+    """Return whether two findings have the same sentence; their sizes may differ."""
+    extents = [(each.elements_off, each.elements) for each in (finding, other)]
+    return extents[0] == extents[1] and _statement(finding) == _statement(other)
 
 
 def _rank(status: Status, finding: Finding) -> tuple[bool | int, ...]:

@@ -229,7 +229,7 @@ class Judge:
 
         1. Run the checks.
         2. Find the matching variants by the signatures of the failures.
-        3. If there are few, compare deviations with theirs: the same kind of failure may be another fault.
+        3. If few variants match, compare deviations with theirs: another fault may fail in the same way.
         4. Look for partial fixes among the failures that no matching variant explains.
         5. Recognize a near miss, for its hint.
         """

@@ -383,7 +383,7 @@ def test_the_page_says_how_many_checks_ran_and_that_points_are_given_at_the_hand
     told = load_exercise(edition / ".sealed/exercise_03/exercise.yaml")
     total = len(told.checks) + told.edition.hidden_checks
     starter = run_in(edition, "exercise_03")
-    note = f"{total - 1} of {total} checks run here. The others run, and your points come, when you hand in"
+    note = f"{total - 1} of {total} checks run here. The others, and your points, come when you hand in"
     assert (starter.returncode, starter.stderr) == (1, "")
     assert starter.stdout.splitlines()[1] == f"{note}."
     assert "✗ defect 1 · still there" in starter.stdout

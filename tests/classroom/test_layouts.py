@@ -248,9 +248,9 @@ def test_of_module_and_notebook_the_edited_one_counts_whatever_their_times_say(
 @pytest.mark.parametrize(
     ("ages", "file", "why"),
     [
-        ((2, 1), "attention.py", f"attention.ipynb {TOO}: both were edited, and the newer one is graded"),
-        ((1, 2), "attention.ipynb", f"attention.py {TOO}: both were edited, and the newer one is graded"),
-        ((1, 1), "attention.py", f"attention.ipynb {TOO}: both were edited at the same time, and the module is graded"),
+        ((2, 1), "attention.py", f"attention.ipynb {TOO}: both were edited, so the newer one is graded"),
+        ((1, 2), "attention.ipynb", f"attention.py {TOO}: both were edited, so the newer one is graded"),
+        ((1, 1), "attention.py", f"attention.ipynb {TOO}: both were edited at the same time, so the module is graded"),
     ],
 )
 def test_of_two_edited_twins_a_class_is_given_the_grade_that_the_student_was_shown(
@@ -402,6 +402,18 @@ def test_a_path_without_submissions_is_refused_with_a_list_of_layouts(tmp_path):
         (tmp_path / "none", r"none does not exist; expected DIR/<student>"),
     ):
         with pytest.raises(UsageError, match=message), open_layout(path, EXERCISES, SkippedFiles(), LayoutOptions()):
+            pass
+
+
+def test_a_layout_that_the_path_cannot_have_is_refused(tmp_path):
+    lines, folder = put(tmp_path, "all.jsonl", ""), tmp_path / "class"
+    put(folder, "ada/exercise_03/attention.py")
+    for path, options, message in (
+        (lines, LayoutOptions(name="canvas"), "is a file of lines, and --layout canvas is for a folder or a zip"),
+        (lines, LayoutOptions(pattern="{student}.py"), "is a file of lines, and --pattern is for a folder or a zip"),
+        (folder, LayoutOptions(name="lines"), "--layout lines is for a file, and .*class is a folder; leave it out"),
+    ):
+        with pytest.raises(UsageError, match=message), open_layout(path, EXERCISES, SkippedFiles(), options):
             pass
 
 

@@ -243,7 +243,7 @@ def test_a_class_off_by_one_letter_is_named_before_a_reset_is_advised(own_course
     other = msgspec.structs.replace(
         verdict, unloadable=Finding(kind=FailureKind.ENTRY, message=text, names_found=["Block", "Mask"])
     )
-    assert f"reset {EXERCISE} puts the starter back" in " ".join(render_terminal(other, exercise).split())
+    assert f"reset {EXERCISE} restores the starter" in " ".join(render_terminal(other, exercise).split())
 
 
 def test_a_page_without_room_breaks_between_what_it_says_and_never_in_a_command(own_course, exercise):
@@ -405,12 +405,12 @@ def test_starting_again_keeps_a_copy_and_restores_both_twins(own_course):
     edited = module.read_bytes()
     notebook.unlink()
     first, second, third, last = restore_starter(own_course, EXERCISE)
-    assert third == "trap.py: it was missing and is here, empty"
+    assert third == "trap.py: it was missing; created empty"
     assert last == "To restore it, copy the kept file over the new one."
     kept = first.removeprefix("attention.py: your version is kept as ")
     assert re.fullmatch(r"\.grader/kept/exercise_03/attention-\d{8}-\d{6}\.py", kept)
     assert (own_course.root / kept).read_bytes() == edited
-    assert second == "attention.ipynb: it was missing and is back"
+    assert second == "attention.ipynb: it was missing; restored"
     for path in (module, notebook):
         assert path.read_bytes() == own_course.pristine(path).read_bytes()
     save_progress(own_course, EXERCISE, Progress(hints_given={MASK: 2}))
@@ -547,7 +547,7 @@ def test_where_all_is_fixed_and_something_new_fails_the_hint_is_to_look_at_the_c
     module.write_text(text.replace("self.dropout", "self.drop"), encoding="utf-8")
     shown = " ".join(run_cli("hint", EXERCISE, cwd=own_course.root).stdout.split())
     told = "python -m grader diff exercise_03 shows what you changed."
-    assert shown == f"All that fails is new: the starter passes it. {told}"
+    assert shown == f"The starter passes every check that fails now. {told}"
 
 
 def test_the_hint_for_an_empty_file_says_how_to_get_the_starter_back(own_course, run_cli):

@@ -149,7 +149,7 @@ def test_the_first_failed_check_is_repeated_in_a_process_of_its_own(outputs) -> 
 
 def test_a_trial_reads_its_option_with_and_without_a_name(outputs) -> None:
     assert "torch.manual_seed" in said(outputs["code of what was changed"])
-    assert said(outputs["an option that nobody knows"]) == "grader: %try knows the option --code alone, got --cod\n"
+    assert said(outputs["an option that nobody knows"]) == "grader: %try takes only the option --code, got --cod\n"
     assert said(outputs["a word too many"]).startswith("grader: there is no exercise 'exercise_03 code' here")
 
 

@@ -58,7 +58,7 @@ def test_reset_leaves_a_trap_and_brings_back_a_missing_one(own_course: Course) -
     restore_starter(own_course, EXERCISE)
     assert path.read_text(encoding="utf-8") == PAST
     path.unlink()
-    assert "trap.py: it was missing and is here, empty" in restore_starter(own_course, EXERCISE)
+    assert "trap.py: it was missing; created empty" in restore_starter(own_course, EXERCISE)
     assert path.is_file()
 
 

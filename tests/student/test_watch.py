@@ -323,7 +323,7 @@ def test_without_a_name_the_easiest_exercise_not_fixed_is_followed_and_then_the_
         assert "Watching: exercise_06" in watch.verdict()
         watch.forget()
         for exercise, follows in (
-            ("exercise_06", r"Fixed · .*Next: exercise_03.*As it is now: not yet, 0 of 10"),
+            ("exercise_06", r"Fixed · .*Next: exercise_03.*Now: not fixed yet, 0 of 10"),
             ("exercise_03", r"Fixed · .*Every exercise is fixed"),
         ):
             fix = (course / f"solutions/{exercise}/attention.py").read_text(encoding="utf-8")
@@ -393,7 +393,7 @@ def test_a_sealed_edition_is_watched_with_all_defects_and_says_how_many_checks_r
     fix = (ROOT / "solutions/exercise_03/attention.py").read_text(encoding="utf-8")
     with Watch(edition, "exercise_03", kit=edition) as watch:
         told = watch.verdict()
-        assert re.search(r"\d+ of \d+ checks run here\. The others run, and your points come, when you hand in\.", told)
+        assert re.search(r"\d+ of \d+ checks run here\. The others, and your points, come when you hand in\.", told)
         assert "defect 1 · still there" in told
         watch.forget()
         (edition / "exercises/exercise_03/attention.py").write_text(fix, encoding="utf-8")

@@ -58,7 +58,7 @@ def separating_claims(
     questions = [ValueClaim(form="equals", value=each.name, index=index, other=NOWHERE) for each, index in rows]
     answers = answer_claims(judge, exercise.id, wrong, call, questions)
     numbers = [
-        ValueClaim(form="equals", value=each.name, index=(*index, place)[: len(sizes_of(each))], other=float(number))
+        ValueClaim(form="equals", value=each.name, index=(*index, place)[: len(each.shape or [])], other=float(number))
         for (each, index), answer in zip(rows, answers, strict=True)
         for place, number in enumerate(answer.evidence.removeprefix("it is ").split(", "))
         if NUMBER.fullmatch(number)
@@ -82,11 +82,11 @@ def claims_about(exercise: Exercise, values: Sequence[ListedValue]) -> Iterator[
         yield ValueClaim(form="dtype", value=each.name, other=each.type)
         if not each.is_tensor() and each.type != "bool":
             yield ValueClaim(form="equals", value=each.name, other=float(each.described))
-    yield from (ValueClaim(form="shape", value=each.name, shape=tuple(sizes_of(each))) for each in tensors)
+    yield from (ValueClaim(form="shape", value=each.name, shape=tuple(each.shape or [])) for each in tensors)
     yield from (ValueClaim(form=form, value=each.name) for form, each in product(FORMS, tensors))
     yield from (ValueClaim(form="no_gradient", value=each.name) for each in values if each.is_parameter())
     for number, one in enumerate(tensors):
-        same = [each.name for each in tensors[:number] if each.described == one.described]
+        same = [each.name for each in tensors[:number] if each.shape == one.shape]
         yield from (ValueClaim(form="equals", value=one.name, other=other) for other in same)
     for one, other in product(tensors, made.values()):
         lines = (other.line - 1, other.line) if other.line > one.line else ()
@@ -99,18 +99,13 @@ def dependences(exercise: Exercise, tensors: Sequence[ListedValue]) -> Iterator[
     inputs = {name: shape_of(spec) for name, spec in exercise.interface.inputs.items() if shape_of(spec)}
     yield from (ValueClaim(form="depends", value=each.name, other=name) for each, name in product(tensors, inputs))
     for each, (name, shape) in product(reversed(tensors), inputs.items()):
-        for index, other in product(indices(sizes_of(each)), indices([MOST_INDICES] * len(shape))):
+        for index, other in product(indices(each.shape or []), indices([MOST_INDICES] * len(shape))):
             yield ValueClaim(form="depends", value=each.name, index=index, other=name, other_index=other)
 
 
 def row_indices(value: ListedValue) -> list[tuple[int, ...]]:
     """Return the indices of the last rows of a tensor."""
-    return [*product(*(range(size) for size in sizes_of(value)[:-1]))][-MOST_ROWS:]
-
-
-def sizes_of(value: ListedValue) -> list[int]:
-    """Return the shape of a tensor."""
-    return [int(size) for size in value.described.strip("[]").split(",") if size.strip()]
+    return [*product(*(range(size) for size in (value.shape or [])[:-1]))][-MOST_ROWS:]
 
 
 def indices(sizes: Sequence[int]) -> list[tuple[int | None, ...]]:

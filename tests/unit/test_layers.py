@@ -35,7 +35,7 @@ ROOMS = [
     "warm",
     "__main__",
 ]
-"""From the top down, as DESIGN.md lists them."""
+"""From the top down, as `grader/README.md` lists them."""
 
 FACE = "grader"
 """The package itself: it imports a public name when somebody first asks for it."""

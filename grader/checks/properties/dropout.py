@@ -135,8 +135,8 @@ def _require_slopes(context: Context, case: Case, action: str) -> None:
         raise Failure(
             FailureKind.DROPOUT_GRADIENT,
             action=action,
-            expected=f"the output to change by {rise} along a direction, as it does",
-            observed=f"a gradient that says {slope}",
+            expected=f"a slope of {rise} along a direction, as measured",
+            observed=f"a gradient that gives {slope}",
         )
 
 

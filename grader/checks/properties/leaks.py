@@ -123,7 +123,7 @@ def _draw_movement(
     count, end = case.inputs[check.input].size(check.axis), time.monotonic() + MOST_DRAWING
     if max(count, before.size(check.axis)) > MOST_PICTURED:
         return None
-    columns = []
+    columns, still = [], _largest_rounding(before)
     for changed in range(count):
         try:
             after = known.get(changed)
@@ -140,13 +140,18 @@ def _draw_movement(
         (place, changed)
         for changed, column in enumerate(columns)
         for place, moved in enumerate(column)
-        if moved > UNCHANGED.absolute and is_forbidden(place, changed)
+        if moved > still and is_forbidden(place, changed)
     ]
     cells = [*map(list, zip(*columns, strict=True))]
     maps = [Map(title="how far it moved", cells=cells, marked=marked)]
     return Picture(
         kind=PictureKind.MOVEMENT, maps=maps, rows=f"output at {check.unit}", columns=f"changed {check.unit}"
     )
+
+
+def _largest_rounding(before: torch.Tensor) -> float:
+    """Return how far rounding alone moves an output at most."""
+    return UNCHANGED.absolute * max(1.0, float(before.abs().max()))
 
 
 def _require_unchanged(
@@ -172,7 +177,7 @@ def _require_unchanged(
     require_finite(after, Compared(action=action))
     moved = {index: float((after - before).select(axis, index).abs().max()) for index in kept}
     worst = max(moved, key=lambda index: moved[index], default=None)
-    if worst is not None and moved[worst] > UNCHANGED.absolute * max(1.0, float(before.abs().max())):
+    if worst is not None and moved[worst] > _largest_rounding(before):
         raise Failure(
             kind,
             action=action,
@@ -185,7 +190,7 @@ def _require_unchanged(
                 relation=Relation.UNCHANGED,
                 observed=after,
                 expected=before,
-                absolute=UNCHANGED.absolute * max(1.0, float(before.abs().max())),
+                absolute=_largest_rounding(before),
                 axis=axis,
                 places=kept,
                 name=unit,

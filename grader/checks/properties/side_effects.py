@@ -29,7 +29,7 @@ def require_inputs_kept(module: ModuleProxy, case: Case) -> None:
             raise Failure(
                 FailureKind.INPUT_CHANGED,
                 item=f"the input {name}",
-                expected="it unchanged by the call",
+                expected="no change by the call",
                 observed="other values",
             )
 

@@ -96,11 +96,6 @@ def turns_in_words(check: CallsInTurn, count: int) -> str:
     return f"one module{mode}, called with {between.join(turns)}"
 
 
-def inputs_of_calls(check: CallsInTurn, exercise: Exercise, case: Case) -> list[dict[str, Any]]:
-    """Return the inputs of each call."""
-    return [_inputs_of_call(check, exercise, case, index) for index in range(len(check.calls))]
-
-
 def _inputs_of_call(check: CallsInTurn, exercise: Exercise, case: Case, index: int) -> dict[str, Any]:
     later = structs.replace(check, inputs={**check.inputs, **check.then}) if index else check
     return make_case(exercise, later, {**case.sizes, **check.calls[index]}).inputs
@@ -131,6 +126,6 @@ def try_moves_between_devices(check: MovesBetweenDevices, context: Context, case
         raise Failure(
             FailureKind.DEVICE,
             action=MOVED,
-            expected="everything it computes with to be there",
+            expected="every tensor in the call there",
             observed=excerpt(devices),
         )

@@ -213,7 +213,7 @@ def try_keeps_parameters(check: KeepsParameters, context: Context, case: Case) -
 
 
 def _misfits(ours: dict[str, tuple[int, ...]], theirs: dict[str, tuple[int, ...]]) -> list[str]:
-    """Return a text for each parameter that does not fit, with a number if several have one shape.
+    """Return a text for each parameter that does not fit, with a number if several share a shape.
 
     Students may choose the names of additional parameters, so shapes alone identify those.
     """
@@ -269,14 +269,15 @@ def try_attribute_matches_reference(check: AttributeMatchesReference, context: C
     ours, theirs = context.pair(check, case)
     ours.call(check.method, **case.inputs)
     theirs.call(check.method, **case.inputs)
-    compare(ours.attribute(check.name), theirs.attribute(check.name), f"after a call, the attribute {check.name}")
+    first = Compared(item=f"after a call, the attribute {check.name}", axes=())
+    compare(ours.attribute(check.name), theirs.attribute(check.name), first)
     if check.method:
         return
     others = {**case.inputs, **{name: value.flip(-1) for name, value in case.tensors().items()}}
     ours.call_each([others], grad=False)
     theirs.call_each([others], grad=False)
     item = f"after a second call, with other inputs and under no_grad, the attribute {check.name}"
-    compare(ours.attribute(check.name), theirs.attribute(check.name), item)
+    compare(ours.attribute(check.name), theirs.attribute(check.name), Compared(item=item, axes=()))
 
 
 @runs(WeightsTransfer)

@@ -68,7 +68,7 @@ def export(gradebook: Path, to: str, folder: Path, course: Course, *, anonymous:
 def write_feedback(gradebook: Path, folder: Path, exercises: ExerciseLoader) -> int:
     """Write an HTML and a text file for each verdict, on a module or on a trap. Return the number of verdicts.
 
-    The files name no seed: later submissions are graded with the same one.
+    The files omit the seed: later submissions are graded with it.
     """
     with ClassRecords(gradebook) as records:
         _make_folder(folder)

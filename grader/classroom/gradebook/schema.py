@@ -84,7 +84,7 @@ TABLES = {
         reason TEXT NOT NULL,
         PRIMARY KEY (verdict, number)
     ) WITHOUT ROWID""",
-    # The verdict on a trap: its whole result as JSON, and each defect. depends_on_time: a busy machine may change it.
+    # The verdict on a trap: its result as JSON, and a row per defect. depends_on_time: load may change the verdict.
     "traps": """CREATE TABLE traps (
         verdict INTEGER PRIMARY KEY REFERENCES verdicts,
         extra REAL NOT NULL,

@@ -201,7 +201,7 @@ def _unpack_shares(
 def _in_fair_order(
     members: list[zipfile.ZipInfo], find_students: FindStudents
 ) -> Iterator[tuple[str, zipfile.ZipInfo]]:
-    """Yield the members with the name of their share, sorted by the size that the share reaches with the member."""
+    """Yield `(share, member)` pairs, sorted by the share's size up to and including the member."""
     paths = [PurePosixPath(storable(member.filename)).parts for member in members]
     common = _count_common(paths, members)
     folder = find_students(sorted({parts[common] for parts in paths if len(parts) > common}))

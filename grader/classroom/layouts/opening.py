@@ -49,15 +49,21 @@ def open_layout(
     """
     if options.name and options.pattern:
         raise UsageError("--layout and --pattern both choose a layout; give one of them")
+    is_lines = options.name == Lines.name or path.suffix.lower() in LINES_SUFFIXES
+    if path.is_file() and is_lines:
+        if options.pattern or options.name not in ("", Lines.name):
+            wanted = "--pattern" if options.pattern else f"--layout {options.name}"
+            raise UsageError(f"{path} is a file of lines, and {wanted} is for a folder or a zip; leave it out")
+        yield Lines(path, exercises, skipped), path.parent
+        return
+    if path.is_dir() and options.name == Lines.name:
+        raise UsageError(f"--layout {Lines.name} is for a file, and {path} is a folder; leave it out")
     with Unpacker() as unpacker:
         if path.is_file() and path.suffix.lower() == ".zip":
             unpacked = unpacker.unpack_class(path, skipped, _folder_of_students)
             if unpacked is None:
                 raise UsageError(f"{skipped.lines()[-1]}; give a zip that opens, or a folder with its files")
             root = _root_of_archive(unpacked, exercises)
-        elif path.is_file() and path.suffix.lower() in LINES_SUFFIXES:
-            yield Lines(path, exercises, skipped), path.parent
-            return
         elif path.is_dir():
             root = _class_folder(path)
         else:

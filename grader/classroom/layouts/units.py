@@ -63,7 +63,7 @@ def has_landmark(root: Path, names: list[str], landmark: str, companions: frozen
 
 
 def _looks_like_a_student(path: Path) -> bool:
-    """Return whether a folder directly contains something to hand in, or is an archive."""
+    """Return whether a path is an archive, or a folder that directly contains a hand-in."""
     if not path.is_dir():
         return path.suffix.lower() == ".zip"
     stems_and_suffixes = map(os.path.splitext, list_folder_if_readable(path))

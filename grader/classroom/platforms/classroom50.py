@@ -54,7 +54,7 @@ class HandIn(Struct, frozen=True, kw_only=True):
             )
         except KeyError as missing:
             raise UsageError(
-                f"{missing.args[0]} is not set; Classroom 50 sets it when it grades, elsewhere set it yourself"
+                f"{missing.args[0]} is not set; Classroom 50 sets it when it grades; elsewhere, set it yourself"
             ) from None
 
 

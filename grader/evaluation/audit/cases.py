@@ -40,15 +40,15 @@ ORIGINS = {
     ),
     Corpus.VARIANTS: (
         "The reference with each non-empty subset of its defects put back; with all of them it is the starter. "
-        "Tuned: a proof holds only if every subset is identified. A variant with extra defects alone counts as right."
+        "Tuned: a proof holds only if every subset is identified. A variant with only extra defects counts as right."
     ),
     Corpus.WRONG_FIXES: (
         "Files that are nearly right, each with a fault that a hasty fix may have. Those that lose only extra points "
         "are left out. Tuned: the kit's tests require that each of them is refused."
     ),
     Corpus.ATTACKS: (
-        f"Hostile and broken submissions to {ATTACKED}, each with the most points that it deserves. Those that tests "
-        "make when they run are left out. Tuned: the kit's tests require these points."
+        f"Hostile and broken submissions to {ATTACKED}, each with the most points that it deserves. Submissions that "
+        "tests generate are left out. Tuned: the kit's tests require these points."
     ),
 }
 """How each corpus was made, and whether the checks were tuned on it."""

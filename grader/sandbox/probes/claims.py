@@ -33,10 +33,11 @@ Answer = list[Any]
 """True, False or None, and a text."""
 
 LISTED_TYPES = (torch.Tensor, bool, int, float)
+Description = tuple[str, str, list[int] | None]
 
 
 def list_values(subject: Subject, inputs: dict[str, Any], *, name: str, method: str) -> list[list[Any]]:
-    """Return a row for each value of one call: the function and line that made it, and what it is.
+    """Return a row for each value of one call: function, line, name, text, type, and its shape if it is a tensor.
 
     Parameters come last, without a function and a line. `name` is the submission's module. `method` is the method to
     call; empty for the module itself.
@@ -77,7 +78,7 @@ class _Call:
         recorder = self._record(module, names, self._inputs)
         recorded = recorder.moments
         if not recorded[value]:
-            return [None, f"no line that ran made a value {value}"]
+            return [None, f"no line that ran assigned {value}"]
         if form == "unchanged":
             return _is_unchanged(recorded[value], claim["line"], recorder.starts(claim["line"]), claim["index"])
         last = _part(recorded[value][-1].value, claim["index"])
@@ -182,7 +183,7 @@ class _Lister(_Tracer):
     def __init__(self, module_name: str) -> None:
         super().__init__(module_name)
         self._known: dict[tuple[FrameType, str], tuple[Any, int]] = {}
-        self._rows: dict[tuple[str, int, str], tuple[str, str]] = {}
+        self._rows: dict[tuple[str, int, str], Description] = {}
 
     def note(self, frame: FrameType, line: int) -> None:
         for name, value in _visible_values(frame):
@@ -218,10 +219,12 @@ def _visible_values(frame: FrameType) -> Iterator[tuple[str, Any]]:
 MODULE_ATTRIBUTES = frozenset(vars(torch.nn.Module()))
 
 
-def _described(value: Any) -> tuple[str, str]:
+def _described(value: Any) -> Description:
+    """Return the shape or the number as text, the type, and the shape of a tensor."""
     if isinstance(value, torch.Tensor):
-        return str([*value.shape]), _dtype_of(value)
-    return repr(value), type(value).__name__
+        shape = [*value.shape]
+        return str(shape), _dtype_of(value), shape
+    return repr(value), type(value).__name__, None
 
 
 def _run(call: Callable[..., Any], inputs: dict[str, Any], trace: Callable[..., Any]) -> None:
@@ -324,7 +327,7 @@ def _equals(last: Any, recorded: dict[str, list[_Moment]], claim: dict[str, Any]
     other = claim["other"]
     if isinstance(other, str):
         if not recorded[other]:
-            return [None, f"no line that ran made a value {other}"]
+            return [None, f"no line that ran assigned {other}"]
         other = _part(recorded[other][-1].value, claim["other_index"])
     elif isinstance(last, torch.Tensor):
         number = torch.tensor(float(other), dtype=torch.float64)
@@ -337,7 +340,7 @@ def _equals(last: Any, recorded: dict[str, list[_Moment]], claim: dict[str, Any]
 
 def _differs(one: Any, other: Any, which: str) -> Answer:
     if other is None:
-        return [None, f"{which} did not get there"]
+        return [None, f"{which} did not reach it"]
     return [not _are_close(one, other), _difference(one, other)]
 
 

@@ -206,16 +206,16 @@ def _following(event: FollowingEvent) -> list[Line]:
     exercise = event.exercise
     word = "Next" if event.is_next else "Watching"
     readme = Path(event.file).with_name("README.md")
-    story = f"{readme} tells its story; a verdict follows every save of {event.file}."
+    story = f"{readme} tells the story; every save of {event.file} is graded."
     return [Text(), Text.assemble((f"{word}: {exercise.id}", "bold"), f" · {exercise.title}"), Text(story, "dim")]
 
 
 def _result(event: VerdictEvent) -> Text:
     verdict = event.verdict
     if verdict.outcome is Result.NOT_GRADABLE:
-        return Text(f"As it is now: {printable(verdict.reason or '')}.", "dim")
-    fixed = "fixed" if verdict.outcome is Result.FIXED else "not yet"
-    return Text(f"As it is now: {fixed}, {verdict.score:g} of {verdict.max_score:g} points.", "dim")
+        return Text(f"Now: {printable(verdict.reason or '')}.", "dim")
+    fixed = "fixed" if verdict.outcome is Result.FIXED else "not fixed yet"
+    return Text(f"Now: {fixed}, {verdict.score:g} of {verdict.max_score:g} points.", "dim")
 
 
 def _keys(screen: Screen) -> list[Line]:

@@ -4,7 +4,6 @@ from msgspec import structs
 
 from grader.report.tables import OverviewLine, render_completed_course, render_completed_theme
 from grader.report.view import Attempt, Progress
-from grader.spec.exercise import SEALED_TITLE
 from grader.spec.loading import load_exercise
 from grader.verdict.verdict import Result
 
@@ -19,7 +18,7 @@ def solved(exercise: str, *, at: float, hints: int = 0, extras: int = 0) -> Over
 
 def test_a_completed_theme_lists_what_was_wrong_and_leaves_out_what_is_still_locked(course):
     hunt = load_exercise(course.description("exercise_03"))
-    sealed = [structs.replace(each, title=SEALED_TITLE) if each.stretch else each for each in hunt.defects]
+    sealed = [structs.replace(each, why="") if each.stretch else each for each in hunt.defects]
     page = render_completed_theme("Masks", [structs.replace(hunt, defects=sealed)])
     assert page == (
         "\nTheme complete: Masks\n"

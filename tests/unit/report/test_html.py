@@ -352,7 +352,7 @@ def test_a_page_says_how_to_claim_that_nothing_is_wrong(render, exercise) -> Non
         verdict_saying("x", exercise), checks=[Outcome(check="values", status=Status.PASSED)]
     )
     search, claim = next_step_texts(render(passed, exercise))
-    assert search == "The checks cannot decide this hunt. Look for a fault by your own experiments."
+    assert search == "The checks cannot decide this hunt. Look for a fault with your own experiments."
     assert claim.startswith("If you think that nothing is wrong, claim it and name the line that looked wrong: ")
     assert claim.endswith(f": python -m grader claim {exercise.id} sound --line N")
 

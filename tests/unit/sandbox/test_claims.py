@@ -106,9 +106,9 @@ def test_each_form_of_claim_is_answered_by_running_the_module(form, value, field
 @pytest.mark.parametrize(
     ("form", "value", "fields", "reason"),
     [
-        ("finite", "nowhere", {}, "no line that ran made a value nowhere"),
+        ("finite", "nowhere", {}, "no line that ran assigned nowhere"),
         ("finite", "total", {}, "it is int, not a tensor"),
-        ("equals", "h", {"other": "nowhere"}, "no line that ran made a value nowhere"),
+        ("equals", "h", {"other": "nowhere"}, "no line that ran assigned nowhere"),
         ("unchanged", "h", {"line": 1}, "line 1 did not run"),
         ("depends", "h", {"other": "y"}, "y is not an input of this call; its inputs are: x"),
         ("no_gradient", "other", {}, "there is no parameter other; there are: used.weight"),
@@ -138,7 +138,8 @@ def test_an_answer_leaves_the_module_and_the_random_numbers_as_they_were():
 def test_values_are_listed_with_their_lines_and_shapes():
     subject = Subject(module=Example(), build=Example, arguments={})
     rows = list_values(subject, {"x": torch.randn(BATCH, TOKENS, WIDTH)}, name=__name__, method="")
-    values = {(function, name): (line, described, kind) for function, line, name, described, kind in rows}
+    values = {(function, name): (line, described, kind) for function, line, name, described, kind, _ in rows}
+    assert {name: shape for _, _, name, *_, shape in rows if name in ("h", "total")} == {"h": [2, 3, 4], "total": None}
     assert values["forward", "h"] == (LINES["kept"] - 1, "[2, 3, 4]", "float32")
     assert values["forward", "g"][0] == LINES["inner"] - 1
     assert values["forward", "self.scale"][1:] == ("0.5", "float")

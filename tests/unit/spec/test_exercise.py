@@ -127,7 +127,7 @@ def test_a_description_becomes_an_exercise_with_every_check_named(load):
         (
             "fix: x = 2",
             "fix: [x = 2, y = 3]",
-            r":17:10: defects\[0\]\.fix: expected as many fragments as was has, got 2, and 1 in was",
+            r":17:10: defects\[0\]\.fix: expected as many fragments as in `was`, got 2, and 1 in was",
         ),
     ],
 )

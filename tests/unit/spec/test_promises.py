@@ -111,7 +111,7 @@ def samples_alone(checks: Checks, _: str) -> bool:
 PROMISES: dict[str, Keeps] = {
     r"attributes? `|^\| `output_dim`, `num_heads`": attributes_are_asked,
     r"has an `nn.Dropout` of that name": lambda checks, _: checks.have("has_layer", name="dropout", layer="Dropout"),
-    r"the same input gives the same output|Dropout .*(acts|with chance)": lambda checks, _: (
+    r"the same input gives the same output|Dropout .*(acts|with probability)": lambda checks, _: (
         checks.have("dropout_only_in_training") and checks.have("dropout_acts_on_weights")
     ),
     r"in training and evaluation mode|in training and in evaluation|Samples|Images": lambda checks, _: (
@@ -127,7 +127,7 @@ PROMISES: dict[str, Keeps] = {
         checks.exercise.interface.trains_after_inference and checks.exercise.interface.kind.has_calling_variants
     ),
     r"follows torch's seed": lambda checks, _: checks.have("dropout_acts_on_weights"),
-    r"need not be trained": lambda checks, _: not checks.exercise.interface.trains_after_inference,
+    r"need not be trainable": lambda checks, _: not checks.exercise.interface.trains_after_inference,
     r"[Mm]oved (to|with)|any device that": lambda checks, _: checks.have("moves_between_devices"),
     r"influence[^.]*whatever the magnitude": lambda checks, _: checks.are_huge(),
     r"magnitude|up to a thousand": lambda checks, _: bool(checks.exercise.random_sizes),
@@ -189,7 +189,7 @@ PROMISES: dict[str, Keeps] = {
     r"^\| `(predicted|rewards|values|ended|x`, `y|model|optimizer|share|warmth|memory_mask)`": values,
     r"[Qq]ueries are made|are (not )?turned|turns feature|nothing to do with|query heads share": values,
     r"(takes|subtracts) its slope|is added to": values,
-    r"norm` is applied|What is normed|stream that runs on is|computes is|what is not dropped is|Not folded": values,
+    r"norm` is applied|normed stream is|^The stream is|right up to that dtype|computes is|Not folded": values,
     r"The target of|last place of": values,
     r"The loss (is|of)|[Ii]t is the sum of three|binary cross entropy|cross entropy of": values,
     r"[Ss]urprise of|[Aa]dvantage of|are kept,|All others get|elder learns": values,
@@ -203,7 +203,7 @@ PROMISES: dict[str, Keeps] = {
     ),
     r"dtype of the inputs": lambda checks, _: checks.test("floats"),
     r"a function beside it": lambda checks, _: checks.test("by_themselves|every_number"),
-    r"the slopes are|those of `2": lambda checks, _: checks.test("every_number_of_heads"),
+    r"the slopes are|slopes of `2": lambda checks, _: checks.test("every_number_of_heads"),
     r"A word sees `window`": lambda checks, _: checks.exercise.random_sizes[0].keys() >= {"window"},
     r"their order matters": lambda checks, _: checks.have("samples_in_any_order"),
     r"While training, entries|while training, entries": lambda checks, _: (

@@ -31,7 +31,7 @@ def test_every_story_has_the_same_three_headings_under_its_title(course, page):
 def test_a_story_says_what_was_noticed_what_is_learned_and_what_helps(page):
     _, text = page
     story = text.partition(HEADINGS[0])[2].partition(HEADINGS[1])[0]
-    for words in ("What people noticed:\n\n- ", "To learn here: ", "It helps to "):
+    for words in ("What people noticed:\n\n- ", "You will learn ", "It helps to "):
         assert " ".join(words.split()) in " ".join(story.split()), words
     assert re.search(r"Read more in [^.]*\]\(https://", " ".join(story.split()))
 
@@ -160,4 +160,4 @@ def test_each_path_is_twelve_hunts_the_easiest_first_with_what_each_says_it_teac
         assert rows == sorted(rows, key=lambda row: (row[1].count("●"), row[0]))
         for exercise_id, _, learned in rows:
             story = (ROOT / "exercises" / exercise_id / "README.md").read_text(encoding="utf-8")
-            assert f"To learn here: {learned}" in " ".join(story.split())
+            assert f"You will learn {learned}" in " ".join(story.split())

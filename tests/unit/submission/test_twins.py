@@ -59,7 +59,7 @@ def test_without_a_starter_the_newer_file_is_graded_and_the_page_says_so(own_cou
     mend_notebook(notebook)
     make_newer(notebook, module)
     shutil.rmtree(own_course.pristine(module).parent)
-    problem = "Without .starter nobody knows which of attention.py and attention.ipynb was edited"
+    problem = "Without .starter, edits of attention.py and attention.ipynb cannot be detected"
     told = f"{problem} (unpack the course again for it)"
     assert choose_file(own_course, EXERCISE) == choice(
         notebook, f"{told}; this is about attention.ipynb, the newer one."
