@@ -97,10 +97,17 @@ def foot_lines(
     return [result, *_next(verdict, exercise, shell)]
 
 
-def checks_note(verdict: Verdict) -> list[Line]:
-    """Return a line about how many checks ran; none if the edition runs them all."""
-    is_graded = verdict.was_checked()
-    return [Text(f"{printable(verdict.reason)}.", "dim")] if verdict.reason and is_graded else []
+def checks_note(verdict: Verdict, exercise: Exercise) -> str:
+    """Return how many checks ran; empty if the edition runs them all, or none could run."""
+    if not verdict.was_checked():
+        return ""
+    return exercise.edition.checks_note(run=len(verdict.checks), described=len(exercise.checks))
+
+
+def checks_note_lines(verdict: Verdict, exercise: Exercise) -> list[Line]:
+    """Return `checks_note` as a line; none if it is empty."""
+    note = checks_note(verdict, exercise)
+    return [Text(note, "dim")] if note else []
 
 
 def result_and_points(verdict: Verdict, exercise: Exercise) -> tuple[str, str, str]:

@@ -28,7 +28,7 @@ from grader.report.phrases import (
     capitalized,
     cause_notes,
     cause_word,
-    checks_note,
+    checks_note_lines,
     command,
     defect_label,
     defect_note,
@@ -101,7 +101,7 @@ def render_terminal(
         return render_page(lines, width, color=color)
 
     parts = _PageParts(exercise, names=names, is_low=height < SCREEN_LINES, width=width)
-    top: list[Line] = [*([_head(verdict, exercise, width)] if has_head else []), *checks_note(verdict)]
+    top: list[Line] = [*([_head(verdict, exercise, width)] if has_head else []), *checks_note_lines(verdict, exercise)]
     top += [Text()] if top else []
     head = rendered([*top, *parts.table(verdict)])
     lessons_text = rendered(parts.lessons(verdict, known, failing_sizes))

@@ -50,9 +50,9 @@ class Edition(Record, frozen=True, kw_only=True, tag_field="kind"):
             remedy = "write - id: swapped-axes and its other keys, or say under decoy what looks wrong and is right"
             yield Problem(path=("defects",), expected="at least one defect", found="none", remedy=remedy)
 
-    def checks_note(self, *, run: int, described: int) -> str | None:
-        """Return a note on how many checks were `run` of the `described` ones; None if the edition runs all of them."""
-        return None
+    def checks_note(self, *, run: int, described: int) -> str:
+        """Return a note on how many checks were `run` of the `described` ones; empty if the edition runs all."""
+        return ""
 
     def decides_at_hand_in(self, *, fails_a_check: bool) -> bool:
         """Return whether only a hand-in can decide a defect's status.
@@ -112,11 +112,11 @@ class Sealed(Edition, frozen=True, kw_only=True, tag="sealed"):
                 at_key=True,
             )
 
-    def checks_note(self, *, run: int, described: int) -> str | None:
+    def checks_note(self, *, run: int, described: int) -> str:
         total = described + self.hidden_checks
         if run == total:
-            return "All checks run on your machine. Your points come when you hand in"
-        return f"{run} of {total} checks run here. The others, and your points, come when you hand in"
+            return "All checks run on your machine. Your points come when you hand in."
+        return f"{run} of {total} checks run here. The others, and your points, come when you hand in."
 
     def decides_at_hand_in(self, *, fails_a_check: bool) -> bool:
         return not fails_a_check

@@ -50,10 +50,10 @@ class DefectVerdict(Struct, frozen=True, kw_only=True):
 class Verdict(Struct, frozen=True, kw_only=True):
     """The result of judging a submission.
 
-    `score` and `max_score` exclude stretch defects. `causes` lists, by failed check, the present defects that explain
-    it. `unloadable` is the finding about a submission that cannot be graded. `near_miss` is the id of the
-    near miss that the submission behaves like. `seconds` is wall-clock time. A submission that the kit could not judge
-    has no score.
+    `reason` says why no check could run. `score` and `max_score` exclude stretch defects. `causes` lists, by failed
+    check, the present defects that explain it. `unloadable` is the finding about a submission that cannot be graded.
+    `near_miss` is the id of the near miss that the submission behaves like. `seconds` is wall-clock time. A submission
+    that the kit could not judge has no score.
     """
 
     exercise: str
@@ -127,7 +127,7 @@ def make_verdict(
         exercise=exercise.id,
         file=file,
         outcome=Result.FIXED if is_fixed else Result.NOT_FIXED,
-        reason=exercise.edition.checks_note(run=len(examination.outcomes), described=len(exercise.checks)),
+        reason=None,
         score=score_of(exercise, attribution.statuses, is_fixed=is_fixed),
         max_score=exercise.max_score(),
         seed=seed,

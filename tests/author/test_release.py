@@ -32,7 +32,7 @@ from grader.checks.variant_calls import _of_the_same_values, call_in_calling_var
 from grader.errors import SpecError, UsageError
 from grader.processes.workers import WorkerSource
 from grader.report.findings import sentence
-from grader.report.phrases import near_miss_hint
+from grader.report.phrases import checks_note, near_miss_hint
 from grader.sandbox.probes import calling_variants
 from grader.spec.fragments import make_near_miss, make_variant, put_back
 from grader.spec.loading import load_exercise
@@ -466,9 +466,10 @@ def test_a_check_whose_answers_are_not_recorded_waits_for_the_hand_in(course, ed
     path.write_text(yaml.safe_dump(data, sort_keys=False))
     text = {"fix": course.reference("exercise_03").read_text()}
     verdict = verdicts(Course(root=edition), "exercise_03", text, KEY_SEED)["fix"]
+    note = checks_note(verdict, load_exercise(path))
     assert "another" not in {each.check for each in verdict.checks}
     assert verdict.outcome == "fixed"
-    assert verdict.reason.startswith(f"{len(verdict.checks)} of {len(verdict.checks) + 2} checks run here. ")
+    assert note.startswith(f"{len(verdict.checks)} of {len(verdict.checks) + 2} checks run here. ")
 
 
 @pytest.mark.parametrize("exercise_id", EXERCISES)
@@ -652,7 +653,7 @@ def test_the_edition_can_be_installed_in_a_fresh_environment(edition, tmp_path):
     subprocess.run([*pip, *options, "-e", "."], cwd=edition, check=True, timeout=120)
     done = run_in(edition, "exercise_03", python=python)
     assert (done.returncode, done.stderr) == (1, "")
-    assert re.search(r"^\d+ of \d+ checks run here\. The others run", done.stdout, re.MULTILINE)
+    assert re.search(r"^\d+ of \d+ checks run here\. The others, and", done.stdout, re.MULTILINE)
     where = subprocess.run(
         [python, "-c", "import grader; print(grader.__file__)"],
         cwd=tmp_path,
