@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from msgspec import Struct, structs
 
-from grader.checks.outcome import LARGE_SCALE, CallingVariant, Layout, Scale, Sharing
+from grader.checks.outcome import CallingVariant
 from grader.checks.size_cases import inputs_of_one_shape
 from grader.spec.exercise import Exercise
 from grader.spec.fields import MadeInput, MaskKind, size_of, sizes_of
@@ -73,18 +73,6 @@ class Case(Struct, frozen=True, kw_only=True):
             values = changed.unique()
             part.copy_(values[(torch.searchsorted(values, part.contiguous()) + 1) % len(values)])
         return {**self.inputs, name: changed}
-
-    def inputs_of(self, number: int) -> dict[str, Any]:
-        """Return the inputs of the calling variant with that number, in the usual memory layout."""
-        variant, inputs = self.calling_variants[number], self.inputs_in_variants[number % 2]
-        scale = LARGE_SCALE if variant.scale is Scale.LARGE else 1.0
-        inputs = {**inputs, **{name: inputs[name] * scale for name in self.scaled}}
-        if variant.sharing is Sharing.SHARED:
-            inputs |= {name: inputs[first] for name, first in self.shared.items()}
-        if variant.layout is Layout.EXPANDED:
-            axes = {name: axis for name, axis in self.samples_axes.items() if inputs[name].dim() > 1}
-            inputs |= {name: inputs[name].narrow(axis, 0, 1).expand(inputs[name].shape) for name, axis in axes.items()}
-        return inputs
 
     def tensors(self) -> dict[str, torch.Tensor]:
         """Return the floating-point inputs."""

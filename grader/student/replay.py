@@ -206,19 +206,15 @@ def _calls_in_variants(request: Call, values: list[Any]) -> Iterator[tuple[MadeC
     returned = values[0] if values and isinstance(values[0], list) else []
     if options["differentiated"]:  # each value comes with its gradients
         returned = [each[0] for each in returned]
-    others = request.options["others"]
+    inputs = {name: to_python(value) for name, value in request.arguments.items()}
     for index, words in enumerate(options["variants"][: len(returned) + 1]):
-        given = {**request.arguments}
-        if "others" in words:
-            given = {name: from_python(each) for name, each in to_python(others).items()}
-        if "loud" in words:
-            given |= {name: from_python(to_python(given[name]) * by) for name, by in options["scales"].items()}
-        if "shared" in words:
-            given |= {name: given[other] for name, other in options["shared"].items()}
+        given = calling_variants.inputs_in_variant(
+            words, inputs, options["others"], options["shared"], options["scales"]
+        )
         call = MadeCall(
             module=request.module,
             number=0,
-            arguments=given,
+            arguments={name: from_python(each) for name, each in given.items()},
             method=options["called"],
             training=request.training or "training" in words,
             variant=[word for word in words if word not in ("others", "loud", "shared", "training")],

@@ -20,9 +20,9 @@ from safetensors.torch import load
 from grader.author.release import release
 from grader.author.sealing import MOST_SEEDS, SealedExercise, seal
 from grader.author.spoilers import find_spoilers
-from grader.checks.case import make_case, seed_draws
+from grader.checks.case import Case, make_case, seed_draws
 from grader.checks.context import Context
-from grader.checks.outcome import FailureKind, Finding, Status
+from grader.checks.outcome import LARGE_SCALE, FailureKind, Finding, Layout, Status
 from grader.checks.recording import Recording
 from grader.checks.reference import AbsentReference
 from grader.checks.reference_cache import ReferenceCache
@@ -551,8 +551,16 @@ def by_heart(course: Course, edition: Course) -> str:
                 gradients = {
                     name.removeprefix("the input "): each.tolist() for name, each in (passed_back or {}).items()
                 }
-                known.setdefault(key_of(case.inputs_of(number)["x"]), (value.tolist(), gradients))
+                known.setdefault(key_of(input_of_variant(case, number)), (value.tolist(), gradients))
     return course.pristine(course.editable_files("exercise_03")[0]).read_text() + REPLAY.format(known=known)
+
+
+def input_of_variant(case: Case, number: int) -> torch.Tensor:
+    variant = case.calling_variants[number]
+    words = [*map(str, variant.changes()), *(["others"] if number % 2 else [])]
+    scales = dict.fromkeys(case.scaled, LARGE_SCALE)
+    x = calling_variants.inputs_in_variant(words, *case.inputs_in_variants, case.shared, scales)["x"]
+    return x[:1].expand(x.shape) if variant.layout is Layout.EXPANDED else x
 
 
 def key_of(x: torch.Tensor) -> str:

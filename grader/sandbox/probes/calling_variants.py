@@ -47,9 +47,7 @@ def call_in_variants(
     values: list[Any] = []
     size, count, doubled = 0, 0, None
     for words in variants:
-        given = dict(others if "others" in words else inputs)
-        given |= {name: given[name] * scale for name, scale in scales.items() if "loud" in words}
-        given |= {name: given[other] for name, other in shared.items() if "shared" in words}
+        given = inputs_in_variant(words, inputs, others, shared, scales)
         if "double" in words:
             given = {name: _double(value) for name, value in given.items()}
         laid_out = {id(value): _laid_out(value, words, sample_axes.get(name)) for name, value in given.items()}
@@ -75,6 +73,20 @@ def call_in_variants(
         if size > MAX_TENSOR_BYTES // 2 or count > MAX_ITEMS // 2:
             break
     return values
+
+
+def inputs_in_variant(
+    words: Sequence[str],
+    inputs: dict[str, Any],
+    others: dict[str, Any],
+    shared: dict[str, str],
+    scales: dict[str, float],
+) -> dict[str, Any]:
+    """Return the inputs of a variant in the usual dtype and memory layout; arguments as for `call_in_variants`."""
+    given = dict(others if "others" in words else inputs)
+    given |= {name: given[name] * scale for name, scale in scales.items() if "loud" in words}
+    given |= {name: given[other] for name, other in shared.items() if "shared" in words}
+    return given
 
 
 def is_same_in_training(subject: Subject, inputs: dict[str, Any], *, called: str) -> bool:
