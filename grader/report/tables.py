@@ -4,7 +4,6 @@ The pages are the list of exercises, the steps of the first hunts, the summaries
 a student's history, and the doctor's table.
 """
 
-import re
 import time
 from collections.abc import Iterator, Sequence
 
@@ -230,18 +229,20 @@ def render_hint(hint: Hint, *, width: int = 100, color: bool = False) -> str:
         mark = Text(f"{number:>2} ", "bold green" if is_newest else "dim") if hint.total > 1 else Text(" ·")
         lines.append(beside(mark, Text(printable(step, MOST_STEP_TEXT), "" if is_newest else "dim"), MARGIN))
     if hint.steps and hint.total > 1:
-        lines += [Text(), *_wrapped_action(f"Step {len(hint.steps)} of {hint.total}. {hint.next_action}", width)]
+        lines += [Text(), *_action_lines(f"Step {len(hint.steps)} of {hint.total}. {hint.next_action}", hint, width)]
     elif hint.next_action:
-        lines.append(Text(hint.next_action))
+        lines += _action_lines(hint.next_action, hint, width)
     return render_page(lines, width, color=color)
 
 
-def _wrapped_action(text: str, width: int) -> list[Line]:
-    """Return the next action. If it is too long for a line, put each command on its own line for copying."""
-    if len(text) <= width:
-        return [Text(text, "dim")]
-    first, *commands = re.split(" (?=python -m grader )", text)
-    return [Text(first, "dim"), *(Text(f"  {command}", "dim") for command in commands)]
+def _action_lines(action: str, hint: Hint, width: int) -> list[Line]:
+    """Return the next action with its commands. If it is too long for a line, each command has its own for copying."""
+    if not hint.commands:
+        return [Text(action)]
+    line = f"{action}: {', '.join(hint.commands)}"
+    if len(line) <= width:
+        return [Text(line, "dim")]
+    return [Text(f"{action}:", "dim"), *(Text(f"  {command}", "dim") for command in hint.commands)]
 
 
 HISTORY_COLUMNS = ("exercise", "judged", "outcome", "score", "seed", "source", "why")

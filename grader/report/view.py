@@ -91,7 +91,7 @@ class Progress(Struct, frozen=True, kw_only=True):
 
 
 class Hint(Struct, frozen=True, kw_only=True):
-    """A hint: its title, the steps given so far, the number of all steps, and the next action.
+    """A hint: its title, the steps given so far, the number of all steps, and the next action with its commands.
 
     `caveat` is the reason why the steps may not apply.
     """
@@ -100,6 +100,7 @@ class Hint(Struct, frozen=True, kw_only=True):
     steps: list[str] = []
     total: int = 0
     next_action: str = ""
+    commands: list[str] = []
     caveat: str = ""
 
 

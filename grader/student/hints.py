@@ -83,23 +83,24 @@ def next_hint(
     count = _count_step(course, exercise, progress, defect, only_given=only_given)
     worth = [points_with_unit(defect)] if exercise.announces is Announcement.COUNT else []
 
-    def hint_about(number: int) -> str:
-        return command("hint", exercise.id, number, shell=shell)
-
     listed = [each.id for each in shown_defects(verdict, exercise)]
     others = [exercise.numbers()[each.id] for each in remaining if each.id != defect.id and each.id in listed]
     if count < len(defect.hints):
-        upcoming = "The next one" if count else "No hint has been given yet. The first one"
-        next_action = f"{upcoming}: {hint_about(label)}"
+        next_action = "The next one" if count else "No hint has been given yet. The first one"
+        commands = [command("hint", exercise.id, label, shell=shell)]
     elif others:
-        next_action = f"That was the last hint. For defect {others[0]}: {hint_about(others[0])}"
+        next_action = f"That was the last hint. For defect {others[0]}"
+        commands = [command("hint", exercise.id, others[0], shell=shell)]
     else:
-        next_action = f"That was the last hint. Now it is up to you: {_next_commands(exercise, shell)}"
+        next_action = "That was the last hint. Now it is up to you"
+        trial, difference = (command(name, exercise.id, shell=shell) for name in ("try", "diff"))
+        commands = [f"{trial} runs your file", f"{difference} shows your change"]
     return Hint(
         title=" · ".join([exercise.id, f"defect {label}", STATUS_WORDS[judged.status], *worth]),
         steps=[" ".join(text.split()) for text in defect.hints[:count]],
         total=len(defect.hints),
         next_action=next_action,
+        commands=commands,
         caveat=near_miss_hint(verdict, exercise) or _caveat(judged, exercise),
     )
 
@@ -156,11 +157,6 @@ def _instead_of_steps(
     difference = command("diff", name, shell=shell)
     new = f"The starter passes every check that fails now. {difference} shows what you changed."
     return _without_steps(exercise, new)
-
-
-def _next_commands(exercise: Exercise, shell: Shell) -> str:
-    trial, difference = (command(name, exercise.id, shell=shell) for name in ("try", "diff"))
-    return f"{trial} runs your file, {difference} shows your change."
 
 
 def _caveat(judged: DefectVerdict, exercise: Exercise) -> str:
