@@ -423,7 +423,7 @@ class _Writer:
         listed = ", ".join(f"{name}={value!r}" for name, value in arguments.items())
         made = f"{self._exercise.interface.entry()}([*parameters, unused], {listed})"
         reloads = self._compares_second_run(len(starts) + 1)
-        yield f"parameters = [torch.nn.Parameter(each) for each in ({', '.join(names)},)]"
+        yield f"parameters = [torch.nn.Parameter(each.clone()) for each in ({', '.join(names)},)]"
         yield "unused = torch.nn.Parameter(torch.ones(2))  # gets no gradient"
         yield f"optimizer = {made}"
         yield "history = [[each.detach().clone() for each in (*parameters, unused)]]"
@@ -438,8 +438,16 @@ class _Writer:
         yield f"        each.grad = (torch.sin(each.detach() * (1 + step % {slopes})) + 0.1 * step) * scale"
         yield "    optimizer.step()"
         yield "    history.append([each.detach().clone() for each in (*parameters, unused)])"
-        yield "out = [torch.stack(each) for each in zip(*history)]"
+        yield self._recorded(call)
+
+    def _recorded(self, call: MadeCall) -> str:
+        """Return the line that keeps the history of an experiment, as the failed comparison needs it."""
+        history = "[torch.stack(each) for each in zip(*history)]"
+        if self._replay.ending.relation is Relation.CODE:
+            self._outs[call.number] = f"outs[{call.number}]"
+            return f"outs.append({history})"
         self._outs[call.number] = "out"
+        return f"out = {history}"
 
     def _compares_second_run(self, count: int) -> bool:
         """Return whether the comparison is about the run with a reloaded state, whose values come second."""
@@ -480,8 +488,7 @@ class _Writer:
         yield "    if isinstance(returned, (int, float, torch.Tensor)):"
         yield "        state.append(torch.as_tensor(returned, dtype=torch.float64).detach())"
         yield "    history.append(state)"
-        yield "out = [torch.stack(each) for each in zip(*history)]"
-        self._outs[call.number] = "out"
+        yield self._recorded(call)
 
     # endings
 
