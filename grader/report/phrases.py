@@ -329,7 +329,7 @@ def regression_row(verdict: Verdict, exercise: Exercise) -> RegressionRow:
     note = "" if is_hidden else "awarded once every bug is fixed"
     is_open = any(
         each.reason is not None and each.reason.kind is UnknownReason.FAILS_DIFFERENTLY for each in verdict.defects
-    )
+    ) or any(not cause.defects and not cause.is_new for cause in shown_causes(verdict))
     state = "can't tell yet whether anything else broke" if is_open else "nothing else broke so far"
     return RegressionRow(mark="·", tone=Tone.OPEN, state=state, earned=earned, note=note)
 

@@ -2,6 +2,8 @@
 
 # R rows, W words
 
+import torch
+
 from grader.checks.compare import Failure, compare
 
 R, W = 4, 23
@@ -36,3 +38,12 @@ def test_one_word_is_left_however_sure_the_model_is(subject, reference, gaussian
     logits = 0.1 * gaussian(R, W)
     logits[range(R), range(3, 3 + R)] += 8.0
     compare(ours(logits=logits), theirs(logits=logits), "one word in each row that is all but certain: chances")
+
+
+def test_a_share_of_one_keeps_unlikely_words(subject, reference):
+    logits = torch.tensor([[12.0, 11.0, 0.0, 1.0]])
+    ours, theirs = subject(share=1.0, warmth=1.0), reference(share=1.0, warmth=1.0)
+    if bool((ours(logits=logits) > 0).all()):
+        compare(ours(logits=logits), theirs(logits=logits), "share=1, with two unlikely words: chances")
+    else:
+        raise Failure("unlikely", "share=1: expected all four words to be kept", code="bool((outs[0] > 0).all())")
