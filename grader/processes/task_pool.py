@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 from grader.processes.worker_source import open_worker_source
 from grader.processes.workers import WorkerSource
+from grader.sandbox.sandbox import die_with_parent
 
 T = TypeVar("T")
 
@@ -30,6 +31,7 @@ class TaskPool:
 
 
 def _prepare() -> None:
+    die_with_parent()
     _sources.append(open_worker_source())
 
 
