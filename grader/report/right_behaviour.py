@@ -23,7 +23,7 @@ from grader.verdict.causes import Cause, hiding_crash, shown_causes
 from grader.verdict.verdict import Verdict
 
 SENTENCES: dict[type[Property], str] = {
-    FutureDoesNotLeak: "Changing one of the {axis} changes no output before it.",
+    FutureDoesNotLeak: "No output depends on later {axis}.",
     MaskHides: "Changing a hidden token changes no other output.",
     RowsSumToOne: "The attention weights of each query add up to 1.",
     SamplesDoNotMix: "Changing one sample changes no other sample's output.",
@@ -31,7 +31,7 @@ SENTENCES: dict[type[Property], str] = {
     PaddingChangesNothing: "Cutting off the padding changes no output.",
     MaskedRowsStayFinite: "A query that sees nothing gives finite numbers.",
     DropoutOnlyInTraining: "Nothing is dropped in evaluation.",
-    DropoutActsOnWeights: "Dropout acts on single attention weights.",
+    DropoutActsOnWeights: "Dropout drops each {called} by itself.",
     EveryParameterLearns: "Every parameter gets a gradient.",
 }
 """The meaning of a passing check, the most telling first."""
@@ -64,4 +64,5 @@ def _sentence(check: Property, exercise: Exercise) -> str:
     if isinstance(check, FutureDoesNotLeak):
         shape = shape_of(check.all_inputs(exercise.interface)[check.input])
         axis = str(shape[check.axis]) if isinstance(shape[check.axis], str) else axis
-    return SENTENCES.get(type(check), "").format(axis=axis)
+    called = check.called if isinstance(check, DropoutActsOnWeights) else ""
+    return SENTENCES.get(type(check), "").format(axis=axis, called=called)
