@@ -46,7 +46,7 @@ def paste(path: Path, proof: Proof) -> None:
     """Write the lines that the proof proposes: outputs and sizes, checks, and equivalents."""
     description = yaml.safe_load(path.read_text(encoding="utf-8"))
     for problem in (problem for step in proof.steps for problem in step.problems):
-        told = yaml.safe_load(problem.partition("says, write\n")[2])
+        told = yaml.safe_load(problem.partition("says; write\n")[2])
         description["interface"]["outputs"] = told.pop("outputs")
         description |= told
     checks = dict.fromkeys(survivor.checks for survivor in proof.survivors if survivor.checks)

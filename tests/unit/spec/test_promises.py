@@ -224,13 +224,16 @@ PROMISES: dict[str, Keeps] = {
         checks.exercise.interface.kind_name is KindName.OPTIMIZER and values(checks, "")
     ),
     r"parameter group has": lambda checks, _: checks.test("group"),
+    r"outputs of padding tokens": lambda checks, _: checks.have_mask("padding"),
     r"filled-up place": lambda checks, _: checks.test("filling"),
 }
 FREE = re.compile(
     r"not judged|may go on working;|` divides `|must be divisible|up to you|How you write"
     r"|Everything else (may change|is yours)|rewrite the (code|function)"
-    r"|word may be kept|^\| (---|tensor|what) |whatever the two numbers|attributes? `dropout`$"
-    r"|^`\w+\([^`]*\)`( and `\w+\([^`]*\)`)? (is an?|are) (`[a-z.]+(Module|Optimizer)`s?|function)( for serving)?[.;:]"
+    r"|word may be kept|them may be kept|you may add buffers|Whether gradients flow"
+    r"|^\| (---|tensor|what) |whatever the two numbers|attributes? `dropout`$"
+    r"|^`\w+\([^`]*\)`( and `\w+\([^`]*\)`)? (is an?|are) (`[a-z.]+(Module|Optimizer)`s?|function)"
+    r"( for serving, not for training)?[.;:]"
     r"|^`\w+\([^`]*\)`$|^`step\(\)` works without arguments|^The size of a head is|of one sample alone"
 )
 """Sentences that need no check: freedoms, heads of tables, and signatures, whose defaults another test covers."""
