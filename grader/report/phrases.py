@@ -327,11 +327,20 @@ def regression_row(verdict: Verdict, exercise: Exercise) -> RegressionRow:
         state = f"nothing {other}broke"
         return RegressionRow(mark="✓", tone=Tone.GOOD, state=state, earned=f"{worth} of {worth}", note="")
     note = "" if is_hidden else "awarded once every bug is fixed"
-    is_open = any(
-        each.reason is not None and each.reason.kind is UnknownReason.FAILS_DIFFERENTLY for each in verdict.defects
-    ) or any(not cause.defects and not cause.is_new for cause in shown_causes(verdict))
+    is_open = _may_have_regressions(verdict)
     state = "can't tell yet whether anything else broke" if is_open else "nothing else broke so far"
     return RegressionRow(mark="·", tone=Tone.OPEN, state=state, earned=earned, note=note)
+
+
+def _may_have_regressions(verdict: Verdict) -> bool:
+    """Return whether a defect fails differently or, in a changed file, no defect explains some finding.
+
+    While every defect is present, as in the starter, such a finding may belong to several of them.
+    """
+    reasons = [each.reason.kind for each in verdict.defects if each.reason is not None]
+    is_changed = any(each.status is not DefectStatus.PRESENT for each in verdict.defects)
+    is_explained = all(cause.defects or cause.is_new for cause in shown_causes(verdict))
+    return UnknownReason.FAILS_DIFFERENTLY in reasons or (is_changed and not is_explained)
 
 
 def misspelt_name(verdict: Verdict, exercise: Exercise) -> str:

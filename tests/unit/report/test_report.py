@@ -118,6 +118,23 @@ def test_every_situation_reads_as_its_golden_files_say(verdict_of, screen, cours
         assert text == path.read_text(encoding="utf-8"), f"{path.name} differs; if it is meant, --rewrite-golden"
 
 
+@pytest.mark.parametrize("exercise_id", ["exercise_03", "exercise_25", "exercise_34"])
+def test_nothing_else_broke_in_a_file_that_nobody_has_changed(screen, exercise_id):
+    """In the starter of exercise_25, one finding belongs to no single defect."""
+    assert "nothing else broke so far" in screen(exercise_id)
+
+
+def test_a_page_does_not_deny_a_regression_while_nothing_explains_a_finding(judge_text):
+    """Both defects of exercise_21 are fixed, but the values are turned too."""
+    right = judge_text.variant("exercise_21", frozenset())
+    turned = right.replace("        q, k = rotary(", "        v = rotary(v, self.base)\n        q, k = rotary(")
+    assert turned != right
+    verdict = judge_text("exercise_21", turned)
+    exercise = load_exercise(judge_text.course.description("exercise_21"))
+    assert verdict.regressions == []
+    assert "can't tell yet whether anything else broke" in render_terminal(verdict, exercise)
+
+
 def test_the_situations_are_what_they_are_called(verdict_of):
     told = {name: (verdict_of(name).outcome.value, verdict_of(name).score) for name in SITUATIONS}
     assert told == {
