@@ -182,7 +182,8 @@ class _Hunt:
             return
         parameters = [each.name for each in values if each.is_parameter()]
         made = [each for each in values if not each.is_parameter()]
-        self._show(*value_lines([structs.astuple(each)[:5] for each in made], parameters, self._note_on(call)))
+        rows = [(each.function, each.line, each.name, each.described, each.type) for each in made]
+        self._show(*value_lines(rows, parameters, self._note_on(call)))
         self._show(*form_lines(example_of(self._exercise, made, parameters)))
         found = 0
         text = self._talk.ask("claim> ")

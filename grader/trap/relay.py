@@ -51,7 +51,7 @@ SUBJECT_SECONDS = 2.0
 """The most seconds of one reply of the subject."""
 
 GRID_SECONDS = 0.001
-"""Replies reach a test at this time after its request, or at 2, 4, 8, ... times as long after it."""
+"""A reply reaches its test this long after the request, or 2, 4, 8, ... times as long."""
 
 LEAST_WAIT = 0.02
 """A test that has waited less than this for a processor gets no more time."""

@@ -150,7 +150,7 @@ def _draw_movement(
 
 
 def _largest_rounding(before: torch.Tensor) -> float:
-    """Return how far rounding alone moves an output at most."""
+    """Return the largest change of an output that rounding alone explains."""
     return UNCHANGED.absolute * max(1.0, float(before.abs().max()))
 
 
