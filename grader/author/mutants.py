@@ -158,8 +158,6 @@ def _diff(before: str, after: str) -> str:
 # Operators for any code. They leave texts alone: words are not behaviour.
 
 REPLACEMENTS: dict[type[cst.CSTNode], type[cst.CSTNode]] = {
-    cst.Plus: cst.Minus,
-    cst.Minus: cst.Plus,
     cst.Add: cst.Subtract,
     cst.Subtract: cst.Add,
     cst.Multiply: cst.Divide,
@@ -209,10 +207,13 @@ def operator_replaced(node: cst.CSTNode, parsed: ParsedSource) -> Iterable[Edit]
         yield replace(node, code if keeps_space else code.strip())
 
 
-def constant_moved(node: cst.CSTNode, _parsed: ParsedSource) -> Iterable[Edit]:
-    """`1` -> `2` and `0`, `0.5` -> `1.5`: the axes of tensors are counted from both ends."""
+def constant_moved(node: cst.CSTNode, parsed: ParsedSource) -> Iterable[Edit]:
+    """`1` -> `2` and `0`, `-1` -> `-2` and `0`, `0.5` -> `1.5`: the axes of tensors are counted from both ends."""
     if isinstance(node, cst.Integer):
-        yield from (replace(node, str(node.evaluated_value + step)) for step in (1, -1))
+        parent, value = next(parsed.parents(node)), node.evaluated_value
+        is_negative = isinstance(parent, cst.UnaryOperation) and isinstance(parent.operator, cst.Minus)
+        for step in (1, -1):
+            yield replace(parent, str(step - value)) if is_negative else replace(node, str(step + value))
     elif isinstance(node, cst.Float) and not isinf(node.evaluated_value):
         yield replace(node, repr(node.evaluated_value + 1))
 
@@ -224,8 +225,8 @@ def truth_value_flipped(node: cst.CSTNode, _parsed: ParsedSource) -> Iterable[Ed
 
 
 def negation_dropped(node: cst.CSTNode, parsed: ParsedSource) -> Iterable[Edit]:
-    """`not a` -> `a`, and `~a` -> `a`."""
-    if isinstance(node, cst.UnaryOperation) and isinstance(node.operator, cst.Not | cst.BitInvert):
+    """`not a` -> `a`, `~a` -> `a`, and `-a` -> `a`."""
+    if isinstance(node, cst.UnaryOperation) and isinstance(node.operator, cst.Not | cst.BitInvert | cst.Minus):
         yield replace(node, parsed.code(node.expression))
 
 

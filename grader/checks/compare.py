@@ -330,6 +330,8 @@ def _compare_one(observed: Any, expected: Any, compared: Compared, tolerance: To
     """Compare one value, which is no container."""
     if isinstance(expected, torch.Tensor):
         require_form(observed, expected, compared)
+        if expected.dtype == torch.bool:
+            observed, expected = observed.int(), expected.int()  # torch does not subtract booleans
         if torch.equal(observed, expected) or _is_close(observed, expected, tolerance):
             pictures.record(compared, observed, expected)
             return

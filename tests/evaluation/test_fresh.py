@@ -63,6 +63,23 @@ def test_every_fault_is_whole_lines_that_occur_once_and_can_be_put_back():
         assert _starter(REFERENCE, [defect_of(fault)]) == changed
 
 
+def test_a_draft_has_neither_docstrings_nor_needless_parentheses_nor_a_negative_zero():
+    source = (
+        '"""What the solution does."""\nimport torch\n\n\nclass Layer(torch.nn.Module):\n    """Right."""\n\n'
+        "    def forward(self, x):\n"
+        '        """Return (batch, width)."""\n'
+        "        total = ((x - 1) * (2)).sum(dim=-1)\n"
+        "        return (total / 3)\n"
+    )
+    text, _ = rewritten(source, random.Random(0))
+    texts = [text, *(each.was for each in faults_of(text, random.Random(5)))]
+    for each in texts:
+        assert '"""' not in each
+        assert "((" not in each.replace("((x", "").replace("(2)", ""), each
+        assert "-0" not in each
+    assert any("dim=0" in each for each in texts)
+
+
 def defect_of(fault) -> Defect:
     return Defect(
         id="one", title="one", points=1, was=fault.was, fix=fault.fix, hints=("a", "b", "c"), why="it matters"

@@ -474,10 +474,6 @@ def test_everything_dies_with_the_examiner(tmp_path) -> None:
     assert running_with(str(file)) == set()
 
 
-NOBODY = 60_000 + os.getpid() % 5_000
-"""A user who runs nothing, and no other run of these tests either."""
-
-
 @pytest.mark.parametrize("more", [0, 1, 2])
 def test_where_processes_are_limited_to_a_few_it_says_so(more: int) -> None:
     """The nursery, the first process of its namespace and a worker: each may be the one too many."""
@@ -485,13 +481,14 @@ def test_where_processes_are_limited_to_a_few_it_says_so(more: int) -> None:
 
     codecs.lookup("ascii")
 
+    nobody = 50_000 + 5_000 * more + os.getpid() % 5_000  # runs nothing, and no other test does so as this user
     here, there = socket.socketpair()
     process = os.fork()
     if process == 0:
         try:
             if os.geteuid() == 0:
-                os.setresgid(NOBODY, NOBODY, NOBODY)
-                os.setresuid(NOBODY, NOBODY, NOBODY)
+                os.setresgid(nobody, nobody, nobody)
+                os.setresuid(nobody, nobody, nobody)
             most = _tasks_of(os.getuid()) + more
             resource.setrlimit(resource.RLIMIT_NPROC, (most, most))
             try:

@@ -2,9 +2,12 @@
 
 import ast
 import difflib
+import io
+import itertools
 import random
 import re
-from collections.abc import Iterable, Iterator
+import tokenize
+from collections.abc import Container, Iterable, Iterator
 
 import libcst as cst
 from msgspec import Struct
@@ -78,12 +81,56 @@ def rewritten(source: str, draw: random.Random) -> tuple[str, list[str]]:
     """Return the source in another author's style, and the rules that were applied: calls, names, order, layout."""
     rules = [name for name in RULES if name not in UNLIKELY_RULES and draw.random() < RULE_SHARE]
     draw.shuffle(rules)
-    text = rewrite(source, tuple(rules), lambda: draw.random() < 1 - RULE_SHARE / 2)
+    text = rewrite(_without_docstrings(source), tuple(rules), lambda: draw.random() < 1 - RULE_SHARE / 2)
     if draw.random() < RULE_SHARE:
         text = _methods_in_another_order(text, draw)
         rules.append("methods in another order")
     endings = [end for end in NAMES if not re.search(rf"\w{end}\b", text)]
-    return text.replace(SUFFIX, draw.choice(endings)) if endings else text, rules
+    text = text.replace(SUFFIX, draw.choice(endings)) if endings else text
+    return _without_needless_parentheses(text, range(1, text.count("\n") + 2)), rules
+
+
+def _without_docstrings(source: str) -> str:
+    """Return the source without docstrings, which describe the right solution; one that is a whole body stays."""
+    lines, spans = source.split("\n"), []
+    for node in ast.walk(ast.parse(source)):
+        if not isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) or not ast.get_docstring(node):
+            continue
+        if len(node.body) > 1 or isinstance(node, ast.Module):
+            spans.append((node.body[0].lineno - 1, node.body[0].end_lineno))
+    for first, end in sorted(spans, reverse=True):
+        del lines[first:end]
+    return "\n".join(lines).lstrip("\n")
+
+
+def _without_needless_parentheses(source: str, lines: Container[int]) -> str:
+    """Return the source without the parentheses opened on these lines that change nothing.
+
+    Operators leave such parentheses behind, and they would show where the fault is. Lines count from 1.
+    """
+    tree, dropped = _dump(source), set[int]()
+    for line, opening, closing in _parentheses(source):
+        shorter = dropped | {opening, closing}
+        if line in lines and _dump(_without(source, shorter)) == tree:
+            dropped = shorter
+    return _without(source, dropped)
+
+
+def _parentheses(source: str) -> Iterator[tuple[int, int, int]]:
+    """Yield each pair of parentheses: its line, counted from 1, and the offsets of both in the source."""
+    starts = [0, *itertools.accumulate(len(line) + 1 for line in source.split("\n"))]
+    opened = []
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.exact_type == tokenize.LPAR:
+            opened.append(token.start)
+        elif token.exact_type == tokenize.RPAR:
+            (line, column), (last_line, last_column) = opened.pop(), token.start
+            yield line, starts[line - 1] + column, starts[last_line - 1] + last_column
+
+
+def _without(text: str, dropped: set[int]) -> str:
+    """Return the text without the characters at these offsets."""
+    return "".join(letter for index, letter in enumerate(text) if index not in dropped)
 
 
 def _methods_in_another_order(source: str, draw: random.Random) -> str:
@@ -123,6 +170,9 @@ def faults_of(source: str, draw: random.Random) -> Iterator[Fault]:
             del found[name]
         text = parsed.apply(edit)
         if _dump(text) not in ("", tree):
+            changes = _changes(source.split("\n"), text.split("\n"))
+            changed = {line + 1 for _, _, first, end in changes for line in range(first, end)}
+            text = _without_needless_parentheses(text, changed)
             fault = _fault(name, method, source, text)
             if fault is not None:
                 yield fault
@@ -139,9 +189,8 @@ def _dump(source: str) -> str:
 def _fault(operator: str, method: str, source: str, changed: str) -> Fault | None:
     """Return the change as whole lines that occur once in each text; None if it spreads over too many lines."""
     before, after = source.split("\n"), changed.split("\n")
-    matcher = difflib.SequenceMatcher(None, before, after, autojunk=False)
-    changes = [each for each in matcher.get_opcodes() if each[0] != "equal"]
-    first, end = min(each[1] for each in changes), max(each[2] for each in changes)
+    changes = _changes(before, after)
+    first, end = min(each[0] for each in changes), max(each[1] for each in changes)
     removed = len(before) - len(after)
     while end - first <= MOST_FRAGMENT_LINES:
         fix, was = "\n".join(before[first:end]), "\n".join(after[first : end - removed])
@@ -151,6 +200,12 @@ def _fault(operator: str, method: str, source: str, changed: str) -> Fault | Non
             return None
         first -= 1
     return None
+
+
+def _changes(before: list[str], after: list[str]) -> list[tuple[int, int, int, int]]:
+    """Return the first line and the line after the last one of each change, before and after."""
+    matcher = difflib.SequenceMatcher(None, before, after, autojunk=False)
+    return [each[1:] for each in matcher.get_opcodes() if each[0] != "equal"]
 
 
 def _is_once(fragment: str, text: str) -> bool:

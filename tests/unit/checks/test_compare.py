@@ -161,6 +161,12 @@ def test_integers_are_compared_exactly() -> None:
         compare(torch.tensor([7, 12_346]), torch.tensor([7, 12_345]), "output")
 
 
+def test_booleans_that_differ_are_wrong_values() -> None:
+    compare(torch.tensor([True, False]), torch.tensor([True, False]), "output")
+    with pytest.raises(Failure, match=r"^output element 1: expected 0, observed 1$"):
+        compare(torch.tensor([True, True, False]), torch.tensor([True, False, False]), "output")
+
+
 def test_plain_numbers_may_be_rounded_otherwise() -> None:
     compare(1 / 7**0.5, 7**-0.5 * (1 + 1e-15), "the attribute scale")
     compare(float("nan"), float("nan"), "output")
