@@ -45,7 +45,8 @@ class Comparison(Struct, frozen=True, kw_only=True):
     """The comparison that failed, with the values themselves, so that `try` can repeat it.
 
     `expected` is a tensor, a shape, a dtype or a dictionary of shapes. UNCHANGED and CHANGED compare `observed` with
-    `expected` at `places` of an axis, whose unit is `name`. With `is_exact`, PARAMETERS allows no other parameters.
+    `expected` at `places` of an axis, after one place of an input changed; `name` and `changed` are words for these
+    places. With `is_exact`, PARAMETERS allows no other parameters.
     """
 
     relation: Relation
@@ -56,6 +57,7 @@ class Comparison(Struct, frozen=True, kw_only=True):
     axis: int = 0
     places: list[int] = []
     name: str = ""
+    changed: str = ""
     is_exact: bool = True
     code: str = ""
 
@@ -166,7 +168,7 @@ class Compared(Struct, frozen=True, kw_only=True):
         names = self.axis_names(len(index)) or (*first, *UNNAMED_AXES.get(len(index) - len(first), ()))
         if len(names) != len(index):
             return f"index {as_index(index)}"
-        return ", ".join(f"{_singular(name)} {number}" for name, number in zip(names, index, strict=True))
+        return ", ".join(f"{singular(name)} {number}" for name, number in zip(names, index, strict=True))
 
     def axis_names(self, count: int) -> tuple[str, ...]:
         """Return the names of the axes of a tensor with so many axes; none if they are not known."""
@@ -229,7 +231,8 @@ def _comparison() -> Iterator[None]:
     counted.done += 1
 
 
-def _singular(name: str) -> str:
+def singular(name: str) -> str:
+    """Return a word for one place along an axis with this name."""
     if name.endswith("ies"):
         return f"{name[:-3]}y"
     return name[:-1] if name.endswith("s") and not name.endswith(("ss", "os", "us", "is")) else name

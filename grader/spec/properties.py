@@ -181,7 +181,6 @@ class FutureDoesNotLeak(Property, frozen=True, kw_only=True, tag="future_does_no
 
     needs_reference: ClassVar[bool] = False
     checks_values: ClassVar[bool] = False
-    unit: ClassVar[str] = "token"
 
     input: Name = "x"
     """The input that is changed."""
@@ -202,7 +201,6 @@ class MaskHides(Property, frozen=True, kw_only=True, tag="mask_hides"):
 
     needs_reference: ClassVar[bool] = False
     checks_values: ClassVar[bool] = False
-    unit: ClassVar[str] = "token"
 
     input: Name = "x"
     """The input that is changed."""
@@ -226,7 +224,6 @@ class SamplesDoNotMix(Property, frozen=True, kw_only=True, tag="samples_do_not_m
 
     needs_reference: ClassVar[bool] = False
     checks_values: ClassVar[bool] = False
-    unit: ClassVar[str] = "sample"
 
     input: Name = "x"
     """The input that is changed."""

@@ -108,6 +108,7 @@ class Ending(Struct, frozen=True, kw_only=True):
     index: list[int] | None = None
     """The index of the element that is furthest off."""
     name: str = ""
+    changed: str = ""
     is_exact: bool = True
     code: str = ""
     errors: list[str] = []
@@ -259,6 +260,7 @@ def _ending_of(comparison: Comparison, played: list[_Played], error: Failure) ->
         places=comparison.places,
         index=None if error.wrong is None else error.wrong.index,
         name=comparison.name,
+        changed=comparison.changed,
         is_exact=comparison.is_exact,
         code=comparison.code,
         needs_gradients=relation is Relation.GRADIENT,

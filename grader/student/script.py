@@ -552,18 +552,18 @@ class _Writer:
         yield f"assert gradient is not None and bool((gradient != 0).any()), {message}"
 
     def _movement(self, ending: Ending, observed: str, expected: str, message: str) -> Iterator[str]:
-        unit, axis = ending.name, ending.axis
+        axis = ending.axis
         yield f"moved = ({observed} - {expected}).detach().abs().movedim({axis}, 0).flatten(1).amax(1)"
         changed = f"[place for place, by in enumerate(moved.tolist()) if by > {ending.absolute:.3g}]"
-        which = self._what_changed(unit)
-        yield f'print("{which} changed; outputs at {unit}s", {changed}, "changed; by:", moved)'
+        which = self._what_changed(ending.changed)
+        yield f'print("{which} changed; the output changed at {ending.name}", {changed}, "by:", moved)'
         holds = f"moved[{ending.places}].max() <= {ending.absolute:.3g}"
         if ending.relation is Relation.CHANGED:
             holds = f"moved[{ending.places}].max() > {ending.absolute:.3g}"
         yield f"assert {holds}, {message}"
 
     def _what_changed(self, unit: str) -> str:
-        """Return the token or sample in which the inputs of the two calls differ."""
+        """Return the place in which the inputs of the two calls differ: a token, a sample, or another unit."""
         one, other = self._calls[-2:] if len(self._calls) > 1 else (self._calls[-1],) * 2
         for name, value in one.arguments.items():
             changed = other.arguments.get(name)

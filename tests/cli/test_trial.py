@@ -43,7 +43,7 @@ def test_the_failed_check_is_repeated_with_its_own_numbers(own_course, run_cli):
     assert ">>> module = CausalSelfAttention(input_dim=4, output_dim=6, context_length=8, dropout=0.0)" in lines
     assert lines.count("mine (1, 3, 4)") == 2
     moved = next(
-        line for line in lines if line.startswith("token 1 changed; outputs at tokens [0, 1, 2] changed; by: ")
+        line for line in lines if line.startswith("token 1 changed; the output changed at token [0, 1, 2] by: ")
     )
     assert float(moved.partition("tensor([")[2].partition(",")[0]) == pytest.approx(float(claim[2]), rel=0.01)
     assert lines[-1] == f"AssertionError: {claim[1]}"

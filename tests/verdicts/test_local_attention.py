@@ -35,10 +35,10 @@ def test_a_window_in_which_the_first_tokens_do_not_reach_the_last_output_passes(
 def test_a_window_that_sees_ahead_fails(judge_text: Judge, seen: str) -> None:
     check = check_of(judge_text, REFERENCE.replace(SEEN, seen))
     assert check.status == "failed"
-    assert "changed the output at token" in sentence(check.finding)
+    assert "changed the output at word" in sentence(check.finding)
 
 
 def test_an_output_that_never_moves_fails(judge_text: Judge) -> None:
     check = check_of(judge_text, REFERENCE.replace("return self.wo(", "return 0 * self.wo("))
     assert check.status == "failed"
-    assert "changed none of the outputs from token 1 on; expected a change" in sentence(check.finding)
+    assert "changed none of the outputs from word 1 on; expected a change" in sentence(check.finding)

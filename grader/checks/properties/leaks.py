@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any
 
 import torch
+from msgspec import Struct
 
 from grader.checks.case import Case
 from grader.checks.compare import (
@@ -19,13 +20,14 @@ from grader.checks.compare import (
     require_dtype,
     require_finite,
     require_shape,
+    singular,
 )
 from grader.checks.context import Context, runs
 from grader.checks.outcome import FailureKind, Map, Picture, PictureKind
 from grader.checks.outputs import declared_output, nth_output
 from grader.checks.proxies import ModuleProxy
 from grader.checks.session import SubjectError
-from grader.spec.fields import MadeInput
+from grader.spec.fields import MadeInput, Shape, shape_of
 from grader.spec.properties import (
     FutureDoesNotLeak,
     MaskHides,
@@ -40,22 +42,32 @@ MOST_DRAWING = 0.1
 """The most tokens or samples to change one by one for a picture, and the most seconds for it."""
 
 
+class Units(Struct, frozen=True, kw_only=True):
+    """Words for one place along a check's axis, by the interface: "sample", "token", "query"."""
+
+    changed: str
+    """One place of the changed input."""
+    output: str
+    """One place of the output."""
+
+
 @runs(FutureDoesNotLeak)
 def try_future_does_not_leak(check: FutureDoesNotLeak, context: Context, case: Case) -> None:
     tokens = case.inputs[check.input].size(check.axis)
     if tokens == 1:
         return
-    module, changed = context.ours(check, case), sorted({1, tokens - 1})
+    module, changed, units = context.ours(check, case), sorted({1, tokens - 1}), _units(context, check)
     changes = [case.inputs_with_change(check.input, check.axis, token) for token in changed]
     before, *others = _outputs(context, check, case, module, [case.inputs, *changes])
     for token, after in zip(changed, others, strict=True):
         draw = partial(
-            _draw_movement, check, module, case, before, {token: after}, lambda place, changed: place < changed
+            _draw_movement, check, module, case, before, {token: after}, lambda place, changed: place < changed, units
         )
-        kept = list(range(token))
-        _require_unchanged(before, after, check.axis, kept, f"changing token {token}", FailureKind.LEAK, draw=draw)
-        _require_moved(before, after, check.axis, token, f"changing token {token}")
-    _require_unchanged_loudly(context, check, case, tokens - 1, list(range(tokens - 1)), f"changing token {tokens - 1}")
+        kept, action = list(range(token)), f"changing {units.changed} {token}"
+        _require_unchanged(before, after, check.axis, kept, action, FailureKind.LEAK, units, draw)
+        _require_moved(before, after, check.axis, token, action, units)
+    last, action = tokens - 1, f"changing {units.changed} {tokens - 1}"
+    _require_unchanged_loudly(context, check, case, last, list(range(last)), action, units)
 
 
 @runs(MaskHides)
@@ -66,7 +78,7 @@ def try_mask_hides(check: MaskHides, context: Context, case: Case) -> None:
     hidden = [key for key in range(pairs.size(-1)) if not bool(pairs[..., key].any())]
     if not hidden:
         return
-    module = context.ours(check, case)
+    module, units = context.ours(check, case), _units(context, check)
     change = case.inputs_with_change(check.input, check.axis, hidden[0])
     before, after = _outputs(context, check, case, module, [case.inputs, change])
     is_self_attention = len(case.tensors()) == 1
@@ -75,10 +87,10 @@ def try_mask_hides(check: MaskHides, context: Context, case: Case) -> None:
     def is_hidden(place: int, changed: int) -> bool:
         return changed in hidden and not (is_self_attention and place == changed)
 
-    action = f"changing token {hidden[0]}, which the mask hides,"
-    draw = partial(_draw_movement, check, module, case, before, {hidden[0]: after}, is_hidden)
-    _require_unchanged(before, after, check.axis, others, action, FailureKind.LEAK, draw=draw)
-    _require_unchanged_loudly(context, check, case, hidden[0], others, action)
+    action = f"changing {units.changed} {hidden[0]}, which the mask hides,"
+    draw = partial(_draw_movement, check, module, case, before, {hidden[0]: after}, is_hidden, units)
+    _require_unchanged(before, after, check.axis, others, action, FailureKind.LEAK, units, draw)
+    _require_unchanged_loudly(context, check, case, hidden[0], others, action, units)
 
 
 @runs(SamplesDoNotMix)
@@ -86,15 +98,37 @@ def try_samples_do_not_mix(check: SamplesDoNotMix, context: Context, case: Case)
     samples = case.inputs[check.input].size(check.axis)
     if samples == 1:
         return
-    module = context.ours(check, case)
+    module, units = context.ours(check, case), _units(context, check)
     change = case.inputs_with_change(check.input, check.axis, samples - 1)
     before, after = _outputs(context, check, case, module, [case.inputs, change])
     others = list(range(samples - 1))
     draw = partial(
-        _draw_movement, check, module, case, before, {samples - 1: after}, lambda place, changed: place != changed
+        _draw_movement,
+        check,
+        module,
+        case,
+        before,
+        {samples - 1: after},
+        lambda place, changed: place != changed,
+        units,
     )
-    action = f"changing sample {samples - 1}"
-    _require_unchanged(before, after, check.axis, others, action, FailureKind.MIXING, "sample", draw)
+    action = f"changing {units.changed} {samples - 1}"
+    _require_unchanged(before, after, check.axis, others, action, FailureKind.MIXING, units, draw)
+
+
+def _units(context: Context, check: FutureDoesNotLeak | MaskHides | SamplesDoNotMix) -> Units:
+    """Return the words for one place along the check's axis."""
+    interface = context.exercise.interface
+    changed = _unit(shape_of(check.all_inputs(interface)[check.input]), check.axis, "input")
+    outputs = [] if check.method else interface.outputs
+    shape = outputs[check.output] if check.output < len(outputs) else []
+    return Units(changed=changed, output=_unit(shape, check.axis, changed))
+
+
+def _unit(shape: Shape, axis: int, otherwise: str) -> str:
+    """Return the word for one place along an axis of a shape, or another word if the axis has no name."""
+    name = shape[axis] if -len(shape) <= axis < len(shape) else otherwise
+    return "sample" if name == "batch" else singular(name) if isinstance(name, str) else otherwise
 
 
 def _outputs(
@@ -115,6 +149,7 @@ def _draw_movement(
     before: torch.Tensor,
     known: dict[int, torch.Tensor],
     is_forbidden: Callable[[int, int], bool],
+    units: Units,
 ) -> Picture | None:
     """Make a picture of how far each output moves with each token or sample; None if that takes too long.
 
@@ -145,7 +180,7 @@ def _draw_movement(
     cells = [*map(list, zip(*columns, strict=True))]
     maps = [Map(title="how far it moved", cells=cells, marked=marked)]
     return Picture(
-        kind=PictureKind.MOVEMENT, maps=maps, rows=f"output at {check.unit}", columns=f"changed {check.unit}"
+        kind=PictureKind.MOVEMENT, maps=maps, rows=f"output at {units.output}", columns=f"changed {units.changed}"
     )
 
 
@@ -161,7 +196,7 @@ def _require_unchanged(
     kept: list[int],
     action: str,
     kind: FailureKind,
-    unit: str = "token",
+    units: Units,
     draw: Callable[[], Picture | None] = lambda: None,
 ) -> None:
     """Raise `Failure`, which names the worst one, if a token or sample in `kept` moved. `draw` makes the picture."""
@@ -170,7 +205,7 @@ def _require_unchanged(
         raise Failure(
             FailureKind.SHAPE,
             item="output",
-            expected=f"an axis {axis} of at least {max(kept) + 1} {unit}s",
+            expected=f"an axis {axis} of at least {max(kept) + 1} places",
             observed=f"shape {tuple(before.shape)}",
         )
     require_finite(before, "output")
@@ -182,7 +217,7 @@ def _require_unchanged(
             kind,
             action=action,
             item="output",
-            place=f"{unit} {worst}",
+            place=f"{units.output} {worst}",
             expected="no change",
             observed=number(moved[worst]),
             picture=draw(),
@@ -193,12 +228,13 @@ def _require_unchanged(
                 absolute=_largest_rounding(before),
                 axis=axis,
                 places=kept,
-                name=unit,
+                name=units.output,
+                changed=units.changed,
             ),
         )
 
 
-def _require_moved(before: torch.Tensor, after: torch.Tensor, axis: int, token: int, action: str) -> None:
+def _require_moved(before: torch.Tensor, after: torch.Tensor, axis: int, token: int, action: str, units: Units) -> None:
     """Raise `Failure` if no output at or after the changed token moves: an output that never moves cannot leak.
 
     Other checks compare which outputs move: in local attention a token reaches only its neighbours.
@@ -209,7 +245,7 @@ def _require_moved(before: torch.Tensor, after: torch.Tensor, axis: int, token: 
             FailureKind.DEAD,
             action=action,
             item="outputs",
-            place=f"token {token}",
+            place=f"{units.output} {token}",
             expected="a change",
             observed="no change",
             comparison=Comparison(
@@ -219,13 +255,20 @@ def _require_moved(before: torch.Tensor, after: torch.Tensor, axis: int, token: 
                 absolute=UNCHANGED.absolute,
                 axis=axis,
                 places=list(range(token, before.size(axis))),
-                name="token",
+                name=units.output,
+                changed=units.changed,
             ),
         )
 
 
 def _require_unchanged_loudly(
-    context: Context, check: FutureDoesNotLeak | MaskHides, case: Case, token: int, kept: list[int], action: str
+    context: Context,
+    check: FutureDoesNotLeak | MaskHides,
+    case: Case,
+    token: int,
+    kept: list[int],
+    action: str,
+    units: Units,
 ) -> None:
     """Raise `Failure` if a token has an influence when inputs are large. Runs only at the last size case.
 
@@ -254,4 +297,4 @@ def _require_unchanged_loudly(
         large = f"inputs {check.loudness:g}" if index < LARGE_DRAWS else f"{check.input} {check.loudness**2:g}"
         large_action = f"with {large} times as large, {action}"
         with extreme_numbers():
-            _require_unchanged(before, after, check.axis, kept, large_action, FailureKind.LEAK)
+            _require_unchanged(before, after, check.axis, kept, large_action, FailureKind.LEAK, units)
