@@ -10,7 +10,7 @@ from collections.abc import Callable, Hashable, Sequence
 from enum import StrEnum
 from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from grader.checks.covering import covering_array
 from grader.checks.outcome import Arguments, CallingVariant, Dtype, Gradients, History, Layout, Mode, Scale, Sharing
@@ -46,6 +46,10 @@ LARGE_AXES: dict[str, tuple[StrEnum, ...]] = {
 """The axes of calls with large inputs. Other axes do not vary, because a saturated softmax can hide a stale cache."""
 
 
+OF_FUNCTIONS = {History.FRESH, History.AFTER_OTHERS, History.INFERENCE_FIRST, Mode.UNCHANGED}
+"""The histories and the mode of functions, which have neither a state nor a dtype of their own."""
+
+
 class VariedCheck(Struct, frozen=True, kw_only=True):
     """A check that calls the module in calling variants.
 
@@ -56,6 +60,8 @@ class VariedCheck(Struct, frozen=True, kw_only=True):
     places: tuple[Hashable, ...]
     sharing: frozenset[Hashable]
     by_position: bool
+    of_function: bool
+    """Whether the subject is a function."""
     trains_after_inference: bool
 
 
@@ -81,12 +87,20 @@ def choose_calling_variants(
         row = {name: axes[name][number] for name, number in zip(names, numbers, strict=True)}
         check, place = row.pop("check"), row.pop("place")
         chosen.setdefault((check.id, place), []).append(CallingVariant(**row))
-    large = _large_variants()
+    large = list(dict.fromkeys(fitting(each, of_function=checks[0].of_function) for each in LARGE)) if checks else []
     for number in range(max(len(checks), len(large)) if checks else 0):
         check = checks[number % len(checks)]
         place = check.places[number % len(check.places)]
         chosen.setdefault((check.id, place), []).append(large[number % len(large)])
     return {where: tuple(sorted(variants, key=_is_in_inference)) for where, variants in chosen.items()}
+
+
+def fitting(variant: CallingVariant, *, of_function: bool) -> CallingVariant:
+    """Return a calling variant; for a function without a mode and without a history that only modules have."""
+    if not of_function:
+        return variant
+    history = variant.history if variant.history in OF_FUNCTIONS else History.FRESH
+    return structs.replace(variant, mode=Mode.UNCHANGED, history=history)
 
 
 def _large_variants() -> list[CallingVariant]:
@@ -95,6 +109,9 @@ def _large_variants() -> list[CallingVariant]:
     rows = covering_array([len(values) for values in LARGE_AXES.values()], lambda *_: True)
     values = [{name: LARGE_AXES[name][number] for name, number in zip(names, row, strict=True)} for row in rows]
     return [CallingVariant(**dict[str, Any](each), scale=Scale.LARGE) for each in values]
+
+
+LARGE = _large_variants()
 
 
 def _is_in_inference(variant: CallingVariant) -> bool:
@@ -112,6 +129,8 @@ def _fits(axes: dict[str, Sequence[Any]]) -> Callable[[int, int, int, int], bool
         match one, two:
             case VariedCheck(), Arguments():
                 return one.by_position or two is Arguments.BY_KEYWORD
+            case VariedCheck(), Mode() | History():
+                return not one.of_function or two in OF_FUNCTIONS
             case VariedCheck(), Sharing():
                 return bool(one.sharing) or two is Sharing.SEPARATE
             case VariedCheck(), _ if axis == 0 and other == 1:

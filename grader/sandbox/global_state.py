@@ -51,6 +51,15 @@ class GlobalState:
         """Record the current seed; the next check compares against it."""
         self._seed = torch.initial_seed()
 
+    def compare_seeding(self, before: torch.Tensor) -> None:
+        """Record a change if a call has set the seed that torch already had, so that its numbers start again.
+
+        `before` is the state of torch's generator before the call.
+        """
+        now = torch.get_rng_state()
+        if not torch.equal(now, before) and torch.equal(now, torch.Generator().manual_seed(self._seed).get_state()):
+            self.changed = self.changed or "torch's random numbers: expected them to go on, but they start again"
+
     def check(self) -> None:
         """Record any changed setting and restore it, so that it is reported once and does not affect later calls."""
         for switch, was in zip(SWITCHES, self._values, strict=True):

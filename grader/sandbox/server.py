@@ -252,7 +252,10 @@ class Server:
             options = {name: to_python(value) for name, value in request.options.items()}
             value = probes.probe_named(request.probe)(self._subject(request.module), arguments, **options)
         else:
+            drawn = torch.get_rng_state()
             value = (getattr(module, request.method) if request.method else module)(**arguments)
+            self._state.compare_seeding(drawn)
+        self._state.compare("torch's grad mode", request.grad, torch.is_grad_enabled())
         self._state.compare("the module's training", request.training, module.training)
         return value
 

@@ -4,6 +4,7 @@ import contextlib
 import re
 import warnings
 
+from grader.checks.calling_variants import fitting
 from grader.checks.case import Case, make_case
 from grader.checks.compare import Advice, Failure
 from grader.checks.context import Context, runs
@@ -113,7 +114,9 @@ def _require_accepted(check: Raises, context: Context) -> None:
 
 def _require_in_calling_variants(check: Raises, context: Context, case: Case, sizes: dict[str, int]) -> None:
     """Raise `Failure` if a calling variant that accepts the usual sizes does not refuse the invalid ones."""
-    for calling_variant in CALLING_VARIANTS if context.exercise.interface.kind.has_calling_variants else ():
+    interface = context.exercise.interface
+    for each in CALLING_VARIANTS if interface.kind.has_calling_variants else ():
+        calling_variant = fitting(each, of_function=bool(interface.function))
         try:
             _called(context, case, calling_variant)
         except SubjectRaisedError as error:

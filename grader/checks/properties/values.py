@@ -7,6 +7,7 @@ import torch
 from msgspec import structs
 
 from grader.checks import explanations, pictures
+from grader.checks.calling_variants import fitting
 from grader.checks.case import Case, make_case
 from grader.checks.compare import (
     FLOAT32,
@@ -192,7 +193,9 @@ def try_keeps_dtype(check: KeepsDtype, context: Context, case: Case) -> None:
         compare(ours.call(check.method, **inputs), expected, compared, tolerance, parts)
     if check.in_float64() and check.loudness == 1 and context.exercise.interface.kind.has_calling_variants:
         ours, theirs = context.pair(check, case)
-        converted = structs.replace(case, calling_variants=IN_FLOAT64, inputs_in_variants=(case.inputs, case.inputs))
+        of_function = bool(context.exercise.interface.function)
+        variants = tuple(fitting(each, of_function=of_function) for each in IN_FLOAT64)
+        converted = structs.replace(case, calling_variants=variants, inputs_in_variants=(case.inputs, case.inputs))
         compare_in_calling_variants(converted, check.method, ours, theirs, context.exercise)
 
 
