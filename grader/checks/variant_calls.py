@@ -1,6 +1,8 @@
 """Call a module in calling variants, and compare the returned values with the reference's."""
 
+import zlib
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -37,13 +39,18 @@ Calls = Sequence[tuple[CallingVariant, int]]
 
 
 def call_in_calling_variants(
-    calls: Calls, case: Case, method: str, module: ModuleProxy, *, differentiated: bool = False
+    calls: Calls, case: Case, method: str, module: ModuleProxy, learning: Sequence[list[str]] = ()
 ) -> Iterator[Any]:
-    """Yield the value that the module returns in each calling variant; if `differentiated`, with its gradients.
+    """Yield the value that the module returns in each calling variant; with `learning`, also its gradients.
+
+    `learning` has the names of the inputs that get gradients in each call.
 
     Raise `SubjectRaisedError` when the module raises in the next variant.
     """
-    asked = [[*map(str, variant.changes()), *(["others"] if number else [])] for variant, number in calls]
+    asked, learns = (
+        [[*map(str, variant.changes()), *(["others"] if number else [])] for variant, number in calls],
+        [*learning],
+    )
     while asked:
         values = module.run_probe(
             probe.call_in_variants,
@@ -55,12 +62,13 @@ def call_in_calling_variants(
             shared=case.shared,
             scales=dict.fromkeys(case.scaled, LARGE_SCALE),
             other_arguments=case.other_arguments,
-            differentiated=differentiated,
+            learning=learns,
         )
         if not (isinstance(values, list) and 0 < len(values) <= len(asked)):
             raise unexpected_reply()
         yield from values
         asked = asked[len(values) :]  # the module raised in the next call, or the reply was full
+        learns = learns[len(values) :]
 
 
 def compare_in_calling_variants(
@@ -82,19 +90,21 @@ def compare_in_calling_variants(
     history, so it is called in fewer variants.
     """
     calls = [(variant, number % 2) for number, variant in enumerate(case.calling_variants)]
+    everything = [name for name, each in case.tensors().items() if each.is_floating_point()]
     if theirs.run_probe(probe.is_same_in_training, case.inputs_in_variants[0], called=method):
         ours.training = theirs.training = False
         their_calls = [(_of_the_same_values(variant), number) for variant, number in calls]
         asked = [*dict.fromkeys(their_calls)]
-        their_values = call_in_calling_variants(asked, case, method, theirs, differentiated=gradients)
+        their_values = call_in_calling_variants(asked, case, method, theirs, [everything] * len(asked) * gradients)
         answers = dict(zip(asked, their_values, strict=True))
         expected = [answers[call] for call in their_calls]
     else:
         gradients = False
         calls = [(_for_statistics(variant), number) for variant, number in calls]
         expected = [*call_in_calling_variants(calls, case, method, theirs)]
-    observed = call_in_calling_variants(calls, case, method, ours, differentiated=gradients)
-    for (variant, _), answer in zip(calls, expected, strict=True):
+    learning = [_learning(variant, everything, exercise) for variant, _ in calls]
+    observed = call_in_calling_variants(calls, case, method, ours, learning * gradients)
+    for (variant, _), names, answer in zip(calls, learning, expected, strict=True):
         try:
             value = next(observed)
         except SubjectRaisedError as error:
@@ -110,13 +120,25 @@ def compare_in_calling_variants(
             if expected_gradients is not None and tolerances is not None:
                 if observed_gradients is None:
                     raise unexpected_reply()
-                if variant.history is History.COPIED:
-                    expected_gradients = _of_inputs(expected_gradients)  # the copy's parameters are frozen
-                compare_gradients(observed_gradients, expected_gradients, *tolerances)
+                expected_gradients = _of_what_learns(expected_gradients, names, variant)
+                with _naming_what_learns(names, everything):
+                    compare_gradients(observed_gradients, expected_gradients, *tolerances)
         except Failure as failure:
             failure.set_calling_variant(variant)
             failure.returned = returned
             raise
+
+
+@contextmanager
+def _naming_what_learns(names: list[str], everything: list[str]) -> Iterator[None]:
+    """Say in each `Failure` of the block which inputs get gradients, unless all do."""
+    try:
+        yield
+    except Failure as failure:
+        if names != everything:
+            which = f"on {' and '.join(names)} alone" if names else "on no input"
+            failure.finding = structs.replace(failure.finding, action=f"with requires_grad {which}")
+        raise
 
 
 def _with_gradients(reply: Any) -> tuple[Any, Gradients | None]:
@@ -129,8 +151,23 @@ def _with_gradients(reply: Any) -> tuple[Any, Gradients | None]:
     raise unexpected_reply()
 
 
-def _of_inputs(gradients: Gradients) -> Gradients:
-    return {name: each for name, each in gradients.items() if name.startswith(probe.INPUT)}
+def _learning(variant: CallingVariant, names: list[str], exercise: Exercise) -> list[str]:
+    """Return the names of the inputs that get gradients in a call: often all, else one, or only parameters do."""
+    choices = [names] * max(1, len(names)) + [[name] for name in names]
+    if not exercise.interface.function:
+        choices.append([])
+    return choices[zlib.crc32(repr(variant.changes()).encode()) % len(choices)]
+
+
+def _of_what_learns(gradients: Gradients, inputs: list[str], variant: CallingVariant) -> Gradients:
+    """Return the gradients of the parameters and of these inputs. The parameters of a copy are frozen."""
+    named = {f"{probe.INPUT}{name}" for name in inputs}
+    is_frozen = variant.history is History.COPIED
+    return {
+        name: each
+        for name, each in gradients.items()
+        if name in named or not (is_frozen or name.startswith(probe.INPUT))
+    }
 
 
 def _tolerance(variant: CallingVariant, exercise: Exercise) -> Tolerance:

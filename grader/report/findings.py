@@ -115,7 +115,9 @@ def sentence(finding: Finding) -> str:
         return variant + "; ".join(parts)
     if finding.kind in SENTENCES:
         fields = {name: getattr(finding, name) for name in ("action", "item", "place", "expected", "observed")}
-        return variant + SENTENCES[finding.kind].format(**fields)
+        template = SENTENCES[finding.kind]
+        action = f"{finding.action}: " if finding.action and "{action}" not in template else ""
+        return variant + action + template.format(**fields)
     where = f"{finding.item} at {finding.place}" if finding.place else finding.item
     subject = ": ".join(filter(None, (finding.action, where)))
     difference = f"expected {finding.expected}, got {finding.observed}"

@@ -75,6 +75,8 @@ class Server:
         self._is_building = False
         self._inputs: dict[str, torch.Tensor] = {}
         self._state = GlobalState()
+        self._adapted: set[int] = set()
+        """The numbers of modules that are adapters."""
         self._for_tests: SubjectServer | None = None
 
     def answer(self, request: Request) -> Message:
@@ -195,6 +197,7 @@ class Server:
             module = module.to(TORCH_DTYPES[request.dtype])
         self.subjects[request.module] = Subject(module=module, build=build, arguments=arguments)
         self._modes.pop(request.module, None)
+        (self._adapted.add if request.adapter else self._adapted.discard)(request.module)
         parameters = dict(module.named_parameters())
         misfits = copy_parameters(parameters, request.parameters or {})
         misfits = with_shared_parts(module, misfits) if misfits else []
@@ -252,9 +255,12 @@ class Server:
             options = {name: to_python(value) for name, value in request.options.items()}
             value = probes.probe_named(request.probe)(self._subject(request.module), arguments, **options)
         else:
-            drawn = torch.get_rng_state()
+            modes, drawn = _modes_of(module), torch.get_rng_state()
             value = (getattr(module, request.method) if request.method else module)(**arguments)
             self._state.compare_seeding(drawn)
+            if request.module not in self._adapted:  # an adapter may contain a model whose mode the subject sets
+                for part, mode in modes.items():
+                    self._state.compare(f"the attribute training of its {type_name(type(part))}", mode, part.training)
         self._state.compare("torch's grad mode", request.grad, torch.is_grad_enabled())
         self._state.compare("the module's training", request.training, module.training)
         return value
@@ -300,6 +306,11 @@ class Server:
         lines = self.chunks[label]
         text = lines[line - 1] if 0 < line <= len(lines) else ""
         return Location(label=label, line=line, text=text[:MAX_TEXT], column=column)
+
+
+def _modes_of(module: torch.nn.Module) -> dict[torch.nn.Module, bool]:
+    """Return whether each module inside a module is in training mode."""
+    return {part: part.training for part in module.modules()}
 
 
 def serve(connection: socket.socket) -> None:

@@ -1,8 +1,8 @@
 """Find problems that a schema cannot: names that do not exist, values that contradict each other."""
 
 from collections.abc import Iterator, Sequence
+from itertools import combinations
 from math import prod
-from operator import mul
 from typing import Any
 
 from grader.spec.exercise import Defect, Exercise, NearMiss
@@ -367,15 +367,15 @@ def size_problems(fixed_sizes: FixedSizes, path: KeyPath) -> Iterator[Problem]:
 
 
 def _equal_sizes(size_case: dict[str, int], path: KeyPath, fixed_sizes: list[dict[str, int]]) -> Iterator[Problem]:
-    """Yield a problem for sizes of one case that are equal, because they would hide a swapped axis.
+    """Yield a problem for sizes of one case that are equal here and in all other cases: a swapped axis stays hidden.
 
-    Sizes of 1 may be equal. So may a product and its factor: with one head, a width equals the head size.
+    Sizes of 1 may be equal.
     """
     by_size: dict[int, list[str]] = {}
     for name, size in size_case.items():
         by_size.setdefault(size, []).append(name)
     for size, names in by_size.items():
-        if size != 1 and len(names) > 1 and not _is_product(names, fixed_sizes):
+        if size != 1 and any(_never_differ(pair, fixed_sizes) for pair in combinations(names, 2)):
             yield Problem(
                 path=(*path, names[-1]),
                 expected="different sizes, because equal ones hide a swapped axis",
@@ -384,17 +384,10 @@ def _equal_sizes(size_case: dict[str, int], path: KeyPath, fixed_sizes: list[dic
             )
 
 
-def _is_product(names: list[str], fixed_sizes: list[dict[str, int]]) -> bool:
-    """Return whether in every size case one of two sizes is the product of the other and some third size."""
-    if any(size_case.keys() != fixed_sizes[0].keys() for size_case in fixed_sizes):
-        return False
-    columns = {name: [size_case[name] for size_case in fixed_sizes] for name in fixed_sizes[0]}
-    match [columns[name] for name in names]:
-        case [first, second] if first != second:
-            factors = [column for name, column in columns.items() if name not in names]
-            products = [list(map(mul, column, factor)) for factor in factors for column in (first, second)]
-            return first in products or second in products
-    return False
+def _never_differ(pair: tuple[str, str], fixed_sizes: list[dict[str, int]]) -> bool:
+    """Return whether two sizes are equal in every size case that has both."""
+    one, other = pair
+    return all(each[one] == each[other] for each in fixed_sizes if one in each and other in each)
 
 
 def random_size_problems(exercise: Exercise) -> Iterator[Problem]:

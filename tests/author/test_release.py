@@ -544,8 +544,9 @@ def by_heart(course: Course, edition: Course) -> str:
         if case.calling_variants:
             assert theirs.run_probe(calling_variants.is_same_in_training, case.inputs_in_variants[0], called="")
             calls = [(_of_the_same_values(each), number % 2) for number, each in enumerate(case.calling_variants)]
-            values = call_in_calling_variants([*dict.fromkeys(calls)], case, "", theirs, differentiated=True)
-            answers = dict(zip(dict.fromkeys(calls), values, strict=True))
+            asked = [*dict.fromkeys(calls)]
+            values = call_in_calling_variants(asked, case, "", theirs, [["x"]] * len(asked))
+            answers = dict(zip(asked, values, strict=True))
             for number, call in enumerate(calls):
                 value, passed_back = answers[call]
                 gradients = {

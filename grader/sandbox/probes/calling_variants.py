@@ -2,7 +2,7 @@
 
 import contextlib
 import copy
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any
 
 import torch
@@ -32,12 +32,13 @@ def call_in_variants(
     shared: dict[str, str],
     scales: dict[str, float],
     other_arguments: dict[str, Any],
-    differentiated: bool = False,
+    learning: list[list[str]],
 ) -> list[Any]:
     """Return the value of the method `called`, or of the module, in each calling variant.
 
-    There are fewer values if a later variant raises, or if the reply is full. If `differentiated`, each value is paired
-    with its gradients; with None in variants whose gradients are not compared.
+    There are fewer values if a later variant raises, or if the reply is full. With `learning`, each value is paired
+    with its gradients: those of the parameters, and of the inputs that `learning` names for the variant; with None in
+    variants whose gradients are not compared.
 
     Some variants are called with the inputs in `others`. After a module that is rebuilt, another one is built, with the
     constructor arguments `other_arguments`; the two must share nothing. Three arguments map an input's name:
@@ -46,7 +47,7 @@ def call_in_variants(
     """
     values: list[Any] = []
     size, count, doubled = 0, 0, None
-    for words in variants:
+    for words, names in zip(variants, learning or [[]] * len(variants), strict=True):
         given = inputs_in_variant(words, inputs, others, shared, scales)
         if "double" in words:
             given = {name: _double(value) for name, value in given.items()}
@@ -58,15 +59,16 @@ def call_in_variants(
                     subject.build(**other_arguments)
             doubled = module if _takes_doubled(words) else doubled
             given = {name: laid_out[id(each)] for name, each in given.items()}
+            is_differentiated = bool(learning) and _is_smooth(words)
             value, gradients = _call_in_variant(
-                subject.module, module, given, words, called, is_differentiated=differentiated and _is_smooth(words)
+                subject.module, module, given, words, called, names, is_differentiated=is_differentiated
             )
         except BaseException:
             if not values:
                 raise
             return values  # the examiner requests the remaining variants, and the first of them raises
         value = map_tensors(value, torch.clone)  # the next call may write to it
-        values.append((value, gradients) if differentiated else value)
+        values.append((value, gradients) if learning else value)
         tensors = flatten([value, gradients or {}])
         size += sum(tensor.numel() * tensor.element_size() for tensor in tensors)
         count += len(tensors) + len(gradients or {})
@@ -124,16 +126,18 @@ def _call_in_variant(
     inputs: dict[str, Any],
     words: list[str],
     method: str,
+    learning: Collection[str],
     *,
     is_differentiated: bool,
 ) -> tuple[Any, dict[str, torch.Tensor | None] | None]:
     """Return the method's value in one calling variant and, if it is differentiated, its gradients.
 
-    `module` is the given module, or was made from it. The inputs get gradients too, unless they are the other inputs.
+    `module` is the given module, or was made from it. The inputs in `learning` get gradients too, unless they are the
+    other inputs.
     """
     mode_before = module.training
     if is_differentiated and "others" not in words:
-        inputs = _as_leaves(inputs)
+        inputs = _as_leaves(inputs, learning)
     try:
         _switch(module, training="training" in words or mode_before)
         return _called(given, module, inputs, words, method, is_differentiated=is_differentiated)
@@ -141,10 +145,10 @@ def _call_in_variant(
         _switch(module, training=mode_before)
 
 
-def _as_leaves(inputs: dict[str, Any]) -> dict[str, Any]:
-    """Return inputs that get gradients; inputs that are one tensor stay one."""
-    leaves = {id(each): _as_leaf(each) for each in inputs.values()}
-    return {name: leaves[id(each)] for name, each in inputs.items()}
+def _as_leaves(inputs: dict[str, Any], names: Collection[str]) -> dict[str, Any]:
+    """Return inputs of which those with these names get gradients; inputs that are one tensor stay one."""
+    leaves = {id(each): _as_leaf(each) for name, each in inputs.items() if name in names}
+    return {name: leaves.get(id(each), each) for name, each in inputs.items()}
 
 
 def _as_leaf(value: Any) -> Any:
@@ -191,8 +195,10 @@ def _called(
         if "again" in words:
             _call_later(inputs, call)
         gradients = _gradients(value, module, inputs) if is_differentiated else None
-        if gradients and not [each for each in gradients.values() if each is not None]:
-            gradients = _gradients(call(_as_leaves(inputs)), module, inputs)  # a reentrant checkpoint needs such inputs
+        is_learning = any(isinstance(each, torch.Tensor) and each.requires_grad for each in inputs.values())
+        if gradients and not is_learning and all(each is None for each in gradients.values()):
+            leaves = _as_leaves(inputs, inputs)  # a reentrant checkpoint needs an input that gets a gradient
+            gradients = _gradients(call(leaves), module, inputs)
     if module.training != mode:
         raise RuntimeError(f"the call changed the module's training from {mode} to {module.training}")
     return value, gradients
