@@ -316,7 +316,12 @@ def test_a_calling_variant_without_an_answer_is_reported_once_and_costs_no_fixed
     assert len(broken) <= 2, broken  # the first calling variant in float64, and float64 itself
 
 
-OWN_MODE = "the module's own mode"
+OF_MODULES = {
+    "the module's own mode": "given[0].train(not given[0].training)",
+    "the mode of a part": "given[0].W_query.train(not given[0].training)",
+    "the seed that it has": "_torch.manual_seed(_torch.initial_seed())",
+}
+WITHOUT_GRADIENTS = "the grad mode where it is off"
 SETS = {
     "the default dtype": "_torch.set_default_dtype(_torch.float64)",
     "the default device": "_torch.set_default_device('meta')",
@@ -325,7 +330,8 @@ SETS = {
     "the deterministic mode": "_torch.use_deterministic_algorithms(True)",
     "autocast": "_torch.set_autocast_enabled('cpu', True)",
     "the seed": "_torch.manual_seed(0)",
-    OWN_MODE: "given[0].train(not given[0].training)",
+    WITHOUT_GRADIENTS: "_torch.set_grad_enabled(True)",
+    **OF_MODULES,
 }
 SETTING = """
 import torch as _torch
@@ -333,12 +339,12 @@ _right, _calls = {called}, []
 
 def _setting(*given, **named):
     value = _right(*given, **named)
-    _calls.append({sets}) if not _calls else None
+    _calls.append({sets}) if {when} else None
     return value
 
 {called} = _setting
 """
-"""What is put below a right submission: it computes what it should, and its first call changes what is torch's."""
+"""What is put below a right submission: it computes what it should, and changes what is torch's."""
 
 
 @pytest.mark.slow
@@ -348,9 +354,11 @@ def test_a_call_that_changes_a_torch_setting_costs_only_the_points_for_breaking_
     judge_text: Judge, course: Course, exercise_id: str, called: str, some: dict[str, str]
 ) -> None:
     source = course.reference(exercise_id).read_text(encoding="utf-8")
-    texts = {name: source + SETTING.format(called=called, sets=sets) for name, sets in some.items()}
-    if exercise_id != EXAMPLE:  # a function has no mode
-        texts.pop(OWN_MODE, None)
+    texts = {}
+    for name, sets in some.items():
+        when = "not _torch.is_grad_enabled()" if name == WITHOUT_GRADIENTS else "not _calls"
+        if exercise_id == EXAMPLE or name not in OF_MODULES:
+            texts[name] = source + SETTING.format(called=called, sets=sets, when=when)
     for name, verdict in zip(texts, judge_text.many(exercise_id, [*texts.values()]), strict=True):
         told = [
             sentence(each.finding)

@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 
-from grader.checks.calling_variants import AXES, LARGE_AXES
+from grader.checks.calling_variants import AXES, LARGE_AXES, OF_FUNCTIONS
 from grader.checks.covering import covering_array
 from grader.checks.outcome import CallingVariant, Dtype, History, Scale, Sharing
 from grader.checks.size_cases import size_cases_of
@@ -63,9 +63,19 @@ def wanted(axes: dict[str, list[object]]) -> Met:
     }
 
 
-def wanted_of_large() -> Met:
+def wanted_of_large(axes: dict[str, list[object]]) -> Met:
     """The pairs that must meet in calls with large inputs."""
-    return wanted({name: [*values] for name, values in LARGE_AXES.items()})
+    return wanted({name: axes[name] for name in LARGE_AXES})
+
+
+def axes_of(exercise: Exercise) -> dict[str, list[object]]:
+    """The values of each axis; a function has neither a mode nor a state."""
+    axes: dict[str, list[object]] = {name: [*values] for name, values in AXES.items()}
+    if exercise.interface.keyword_only:
+        axes["arguments"] = axes["arguments"][:1]
+    if exercise.interface.function:
+        axes |= {name: [value for value in axes[name] if value in OF_FUNCTIONS] for name in ("history", "mode")}
+    return axes
 
 
 @pytest.mark.parametrize("exercise_id", ["exercise_01", "exercise_07", "exercise_12", "exercise_22", "exercise_30"])
@@ -78,9 +88,7 @@ def met_in_a_run(exercise: Exercise, seed: int) -> Met:
     """The pairs that meet in a run; asserts that these are all that can."""
     of_all: Met = set()
     large: list[CallingVariant] = []
-    axes: dict[str, list[object]] = {name: [*values] for name, values in AXES.items()}
-    if exercise.interface.keyword_only:
-        axes["arguments"] = axes["arguments"][:1]
+    axes = axes_of(exercise)
     for check in exercise.checks:
         cases = size_cases_of(check, exercise, seed).all()
         of_check: Met = set()
@@ -92,9 +100,9 @@ def met_in_a_run(exercise: Exercise, seed: int) -> Met:
             large += [each for each in variants if each.scale is Scale.LARGE]
             assert large
             for axis in ("history", "gradients", "mode", "dtype", "layout"):
-                assert {getattr(each, axis) for each in variants} == {*AXES[axis]}, (check.id, axis)
+                assert {getattr(each, axis) for each in variants} == {*axes[axis]}, (check.id, axis)
         of_all |= of_check
-    assert wanted_of_large() == {
+    assert wanted_of_large(axes) == {
         pair
         for each in large
         for pair in itertools.combinations(((axis, getattr(each, axis)) for axis in LARGE_AXES), 2)
