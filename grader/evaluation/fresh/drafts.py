@@ -103,6 +103,10 @@ def _without_docstrings(source: str) -> str:
     return "\n".join(lines).lstrip("\n")
 
 
+JOINED = re.compile(r"^\w\(\w|\w\)\w$")
+"""Parentheses between two words, which would become one."""
+
+
 def _without_needless_parentheses(source: str, lines: Container[int]) -> str:
     """Return the source without the parentheses opened on these lines that change nothing.
 
@@ -111,7 +115,9 @@ def _without_needless_parentheses(source: str, lines: Container[int]) -> str:
     tree, dropped = _dump(source), set[int]()
     for line, opening, closing in _parentheses(source):
         shorter = dropped | {opening, closing}
-        if line in lines and _dump(_without(source, shorter)) == tree:
+        if line not in lines or JOINED.search(source[max(0, opening - 1) : closing + 2]):
+            continue
+        if _dump(_without(source, shorter)) == tree:
             dropped = shorter
     return _without(source, dropped)
 
