@@ -75,8 +75,8 @@ class Server:
         self._is_building = False
         self._inputs: dict[str, torch.Tensor] = {}
         self._state = GlobalState()
-        self._adapted: set[int] = set()
-        """The numbers of modules that are adapters."""
+        self._own: set[int] = set()
+        """The numbers of the modules that are the submission's own, not an adapter or a probe around it."""
         self._for_tests: SubjectServer | None = None
 
     def answer(self, request: Request) -> Message:
@@ -197,7 +197,8 @@ class Server:
             module = module.to(TORCH_DTYPES[request.dtype])
         self.subjects[request.module] = Subject(module=module, build=build, arguments=arguments)
         self._modes.pop(request.module, None)
-        (self._adapted.add if request.adapter else self._adapted.discard)(request.module)
+        is_own = not request.adapter and not request.probe
+        (self._own.add if is_own else self._own.discard)(request.module)
         parameters = dict(module.named_parameters())
         misfits = copy_parameters(parameters, request.parameters or {})
         misfits = with_shared_parts(module, misfits) if misfits else []
@@ -258,7 +259,7 @@ class Server:
             modes, drawn = _modes_of(module), torch.get_rng_state()
             value = (getattr(module, request.method) if request.method else module)(**arguments)
             self._state.compare_seeding(drawn)
-            if request.module not in self._adapted:  # an adapter may contain a model whose mode the subject sets
+            if request.module in self._own:  # an adapter may contain a model whose mode the subject sets
                 for part, mode in modes.items():
                     self._state.compare(f"the attribute training of its {type_name(type(part))}", mode, part.training)
         self._state.compare("torch's grad mode", request.grad, torch.is_grad_enabled())
