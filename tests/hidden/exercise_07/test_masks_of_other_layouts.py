@@ -2,6 +2,8 @@
 
 # I queries, J keys, B batch, H heads
 
+import re
+
 import torch
 
 from grader.testing import Failure, SubjectRaisedError
@@ -17,6 +19,9 @@ LAYOUTS = {
     "for more queries": (ODD, J, B),
     "for more samples": (I, J, ODD),
 }
+NEXT_TO_EACH_OTHER = r"\D{1,20}"
+IN_WORDS = "q.*k.*(b|sampl)"
+"""Queries, keys and batch, or other words for them, in this order."""
 
 
 def test_masks_of_other_layouts_are_explained(subject, gaussian):
@@ -37,6 +42,15 @@ def require_refusal(module, inputs, shape, given):
     if not {"ValueError", "AssertionError"} & set(raised.bases):
         observed = f"{raised.type}: {raised.text[:120]}" if raised.text else raised.type
         raise Failure(f"refused-by-{raised.type}", f"{given}: expected ValueError or AssertionError, got {observed}")
-    missing = [str(size) for size in shape if str(size) not in raised.text]
-    if missing:
-        raise Failure("unclear-refusal", f"{given}: expected a message that gives its shape, got {raised.text[:120]!r}")
+    text = raised.text
+    missing = [str(size) for size in shape if str(size) not in text]
+    own_shape = re.search(NEXT_TO_EACH_OTHER.join(rf"(?<!\d){size}(?!\d)" for size in shape), text)
+    if missing or not own_shape:
+        raise Failure("unclear-refusal", f"{given}: expected a message that gives its shape, got {text[:120]!r}")
+    others = text[: own_shape.start()] + text[own_shape.end() :]
+    in_numbers = ".*".join(rf"(?<!\d){size}(?!\d)" for size in (I, J, B))
+    if not re.search(in_numbers, others, re.DOTALL) and not re.search(IN_WORDS, others, re.DOTALL | re.IGNORECASE):
+        raise Failure(
+            "unclear-refusal",
+            f"{given}: expected a message that also gives the right layout (queries, keys, batch), got {text[:120]!r}",
+        )
