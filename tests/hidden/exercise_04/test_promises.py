@@ -1,0 +1,86 @@
+"""Silence in every kind of call, one tensor as several inputs, and scaled_dot_product with other numbers of heads."""
+
+# B batch, I queries, J keys, D d_model
+
+from grader.checks.compare import Failure, compare, compare_gradients
+
+B, I, J, D = 6, 3, 5, 12
+LOUD = 1000.0
+HEADS = ((4, 3), (2, 2), (1, 8), (3, 1))
+"""Samples and heads that `scaled_dot_product` is given."""
+QUIET = """
+class Variation(submission.MultiHeadAttention):
+    def in_inference_mode(self, X_q, X_k, X_v):
+        with torch.inference_mode():
+            self(X_q, X_k, X_v)
+"""
+SHARED = """
+class Variation(submission.MultiHeadAttention):
+    def all_the_same(self, x):
+        return self(x, x, x)
+
+    def queries_and_keys_the_same(self, x, v):
+        return self(x, x, v)
+
+    def keys_and_values_the_same(self, q, x):
+        return self(q, x, x)
+"""
+
+
+def vectors(gaussian, size=D):
+    return {"X_q": gaussian(B, I, size), "X_k": gaussian(B, J, size), "X_v": gaussian(B, J, size)}
+
+
+def require_silence(module, given):
+    printed = module.printed().strip()
+    if printed:
+        raise Failure("printed", f"{given}: expected nothing on stdout, got {printed[:60]!r}")
+
+
+def test_no_call_of_any_kind_prints(subject, gaussian):
+    inputs = vectors(gaussian)
+    for dtype in ("", "float64"):
+        module = subject.build({"d_model": D, "num_heads": 1}, dtype=dtype, probe=QUIET, entry="Variation")
+        given = {name: value.double() if dtype else value for name, value in inputs.items()}
+        module(**given)
+        require_silence(module, f"a call in {dtype or 'float32'}")
+        module.call("in_inference_mode", **given)
+        require_silence(module, f"a call in {dtype or 'float32'} under inference_mode")
+        module(**{name: LOUD * value for name, value in given.items()})
+        require_silence(module, f"a call in {dtype or 'float32'} with numbers around {LOUD:g}")
+    module = subject.build({"d_model": D, "num_heads": 1})
+    for size in (D, 3):
+        module.call("scaled_dot_product", **{n: gaussian(B, 1, J, size) for n in "QKV"})
+        require_silence(module, f"scaled_dot_product alone, with vectors of size {size}")
+
+
+def test_one_tensor_may_be_several_inputs(subject, reference, gaussian):
+    arguments = {"d_model": D, "num_heads": 1}
+    theirs = reference.build(arguments, probe=SHARED, entry="Variation")
+    ours = subject.build(arguments, like=theirs, probe=SHARED, entry="Variation")
+    x, other = gaussian(B, J, D), gaussian(B, J, D)
+    for method, inputs in (
+        ("all_the_same", {"x": x}),
+        ("queries_and_keys_the_same", {"x": x, "v": other}),
+        ("keys_and_values_the_same", {"q": other, "x": x}),
+    ):
+        item = f"one head, as many queries as keys, {method.replace('_', ' ')}: output"
+        expected = theirs.differentiate(None, method, **inputs)
+        passed = ours.differentiate(expected.cotangents, method, **inputs)
+        compare(passed.value, expected.value, item)
+        compare_gradients(passed.parameters, expected.parameters)
+        compare_gradients(passed.inputs, expected.inputs)
+
+
+def test_scaled_dot_product_takes_any_number_of_heads(subject, reference, gaussian):
+    arguments = {"d_model": 24, "num_heads": 4}
+    ours, theirs = subject.build(arguments), reference.build(arguments)
+    for samples, heads in HEADS:
+        inputs = {
+            "Q": gaussian(samples, heads, I, 6),
+            "K": gaussian(samples, heads, J, 6),
+            "V": gaussian(samples, heads, J, 6),
+        }
+        item = f"scaled_dot_product alone, {samples} samples and {heads} heads, on a module with 4 heads: output"
+        seen = ours.call("scaled_dot_product", **inputs)
+        compare(seen, theirs.call("scaled_dot_product", **inputs), item)
