@@ -46,7 +46,7 @@ LARGE_AXES: dict[str, tuple[StrEnum, ...]] = {
 """The axes of calls with large inputs. Other axes do not vary, because a saturated softmax can hide a stale cache."""
 
 
-OF_FUNCTIONS = {History.FRESH, History.AFTER_OTHERS, History.INFERENCE_FIRST, Mode.UNCHANGED}
+OF_FUNCTIONS = {History.FRESH, History.SETTINGS, History.AFTER_OTHERS, History.INFERENCE_FIRST, Mode.UNCHANGED}
 """The histories and the mode of functions, which have neither a state nor a dtype of their own."""
 
 
@@ -130,7 +130,7 @@ def _fits(axes: dict[str, Sequence[Any]]) -> Callable[[int, int, int, int], bool
             case VariedCheck(), Arguments():
                 return one.by_position or two is Arguments.BY_KEYWORD
             case VariedCheck(), Mode() | History():
-                return not one.of_function or two in OF_FUNCTIONS
+                return two in OF_FUNCTIONS if one.of_function else two is not History.SETTINGS
             case VariedCheck(), Sharing():
                 return bool(one.sharing) or two is Sharing.SEPARATE
             case VariedCheck(), _ if axis == 0 and other == 1:

@@ -39,6 +39,7 @@ CALLING_VARIANT_WORDS = {
     Sharing.SHARED: "one tensor for inputs of one shape",
     History.RELOADED: "state dict reloaded",
     History.REBUILT: "rebuilt by position beside another module",
+    History.SETTINGS: "all arguments by position",
     History.MODES: "after train() and eval()",
     History.COPIED: "as a frozen deepcopy",
     History.AFTER_OTHERS: "between calls with other values",

@@ -346,7 +346,8 @@ class _Writer:
         text = ", ".join(arguments.values() if "positional" in words else (f"{k}={v}" for k, v in arguments.items()))
         method = f".{call.method}" if call.method else ""
         if not NEW.isdisjoint(words):
-            yield f"old, {name} = {name}, {self._constructor_call(build, by_position='rebuilt' in words)}"
+            is_by_position = not {"rebuilt", "settings"}.isdisjoint(words)
+            yield f"old, {name} = {name}, {self._constructor_call(build, by_position=is_by_position)}"
             yield f"{name}.load_state_dict(old.state_dict())"
             yield f"{name}.train(old.training)"
         if "rebuilt" in words:

@@ -66,3 +66,10 @@ def test_the_norm_is_the_usual_one(subject, gaussian):
 def test_the_saved_names(subject):
     names = ["norm.bias", "norm.weight", "proj.bias", "proj.weight", "q_bias", "qkv.weight", "v_bias"]
     assert sorted(subject(12, 3).state_dict()) == names
+
+
+def test_large_scores_and_patches(subject, gaussian):
+    m, x = built(subject, gaussian, 12, 3).double(), 1e7 * gaussian(2, 5, 12).double()
+    with torch.no_grad():
+        m.norm.weight.mul_(100)
+    assert torch.allclose(m(x), expected(m, x, 3), rtol=1e-9, atol=1e-3)

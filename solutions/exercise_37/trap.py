@@ -51,3 +51,16 @@ def test_no_later_word_has_influence_however_large(subject, gaussian, magnitude)
     y = x.clone()
     y[:, 1:] = -y[:, 1:]
     assert torch.allclose(m(x)[:, 0], m(y)[:, 0], rtol=1e-6)
+
+
+@pytest.mark.parametrize(("base", "heads"), [(2.75, 2), (1e6, 8)])
+def test_every_base(subject, gaussian, base, heads):
+    m, x = subject(6 * heads, heads, base), 3 * gaussian(2, 40, 6 * heads)
+    assert torch.allclose(m(x), expected(m, x, heads, base), atol=1e-4)
+
+
+def test_learning_after_inference_mode(subject, gaussian):
+    m, x = subject(12, 2, 7.0), gaussian(2, 31, 12)
+    with torch.inference_mode():
+        m(x)
+    m(x).sum().backward()

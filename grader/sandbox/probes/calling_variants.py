@@ -14,7 +14,7 @@ from grader.sandbox.values import MAX_TENSOR_BYTES, flatten, map_tensors
 CANNOT_COPY = ("deepcopy protocol", "cannot pickle")
 """Parts of the error messages for objects that cannot be copied, such as a lock."""
 
-NEW = {"reloaded", "rebuilt", "again", "inference_first", "converted"}
+NEW = {"reloaded", "rebuilt", "settings", "again", "inference_first", "converted"}
 """Histories that need a newly built module."""
 
 INPUT = "the input "
@@ -237,7 +237,8 @@ def _module_for(subject: Subject, words: list[str]) -> torch.nn.Module:
     if NEW.isdisjoint(words) and "double" not in words:
         return module
     arguments = subject.arguments
-    new = subject.build(*arguments.values()) if "rebuilt" in words else subject.build(**arguments)
+    is_by_position = not {"rebuilt", "settings"}.isdisjoint(words)
+    new = subject.build(*arguments.values()) if is_by_position else subject.build(**arguments)
     state = module.state_dict()
     if not {"reloaded", "rebuilt"}.isdisjoint(words):  # the state dict that is loaded last must take effect
         zeros = {name: value * 0 if isinstance(value, torch.Tensor) else value for name, value in state.items()}

@@ -75,6 +75,8 @@ def axes_of(exercise: Exercise) -> dict[str, list[object]]:
         axes["arguments"] = axes["arguments"][:1]
     if exercise.interface.function:
         axes |= {name: [value for value in axes[name] if value in OF_FUNCTIONS] for name in ("history", "mode")}
+    else:
+        axes["history"].remove(History.SETTINGS)
     return axes
 
 
