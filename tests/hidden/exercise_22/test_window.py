@@ -2,7 +2,7 @@
 
 # T words, D dim
 
-from grader.checks.compare import UNCHANGED, Failure, number
+from grader.checks.compare import UNCHANGED, Failure, compare, number
 
 D, WINDOW = 6, 3
 ARGUMENTS = {"dim": D, "n_heads": 1, "n_kv_heads": 1, "window": WINDOW}
@@ -37,3 +37,12 @@ def test_a_word_behind_the_window_does_not_count(subject, reference, gaussian):
             f"it moved by up to {number(moved)}",
             code=f"(outs[1] - outs[0])[:, -1].abs().max() <= {UNCHANGED.absolute:g}",
         )
+
+
+def test_every_layer_keeps_its_own_window(subject, reference, gaussian):
+    x = gaussian(1, WINDOW + 1, D)
+    for window in (WINDOW, WINDOW - 1, WINDOW + 1):
+        arguments = {**ARGUMENTS, "window": window}
+        theirs = reference.build(arguments)
+        ours = subject.build(arguments, like=theirs)
+        compare(ours(x=x), theirs(x=x), f"window={window}, after a layer with another window: output")
