@@ -60,7 +60,9 @@ def test_queries_without_keys_leave_gradients_right(subject, reference, gaussian
     ours, theirs = pair(subject, reference)
     inputs = {"x": gaussian(B, T, E), "mask": next(iter(masks().values())).bool()}
     expected = theirs.differentiate(None, **inputs)
-    compare_gradients(ours.differentiate(expected.cotangents, **inputs).parameters, expected.parameters)
+    passed = ours.differentiate(expected.cotangents, **inputs)
+    compare(passed.value, expected.value, "a mask that hides all keys from two queries: output")
+    compare_gradients(passed.parameters, expected.parameters)
 
 
 def test_masks_of_any_dtype_are_the_same_after_a_call(subject, gaussian):
