@@ -35,17 +35,23 @@ def some_mask():
 
 
 def test_scores_of_a_subclass_are_the_same_after_a_call(subject, gaussian):
-    for size in (1, 6):
-        arguments = {"heads": H, "d_model": H * size, "dropout_prob": 0.0}
-        module = subject.build(arguments, probe=KEEPING, entry="Variation")
-        inputs = vectors(gaussian, H * size)
-        for mask in (None, some_mask()):
-            given = inputs if mask is None else {**inputs, "mask": mask}
-            kept = module.call("scores_after_a_call", **given)
-            for index, mode in enumerate(("", ", under no_grad")):
-                with_mask = "without a mask" if mask is None else "with a mask"
-                item = f"d_k={size}, {with_mask}{mode}: the tensor that get_scores returned, after the call"
-                compare(kept[2 * index], kept[2 * index + 1], item)
+    inputs = vectors(gaussian, 24)
+    require_scores_kept(subject, inputs, "without a mask")
+    require_scores_kept(subject, {**inputs, "mask": torch.ones(I, J, B)}, "with a mask that hides nothing")
+
+
+def test_scores_of_a_subclass_are_the_same_after_a_call_with_a_mask(subject, gaussian):
+    require_scores_kept(subject, {**vectors(gaussian, H), "mask": some_mask()}, "with a mask")
+
+
+def require_scores_kept(subject, inputs, given):
+    """Compare the tensor that `get_scores` returned with itself after a call, with gradients and under no_grad."""
+    width = inputs["query"].shape[-1]
+    module = subject.build({"heads": H, "d_model": width, "dropout_prob": 0.0}, probe=KEEPING, entry="Variation")
+    kept = module.call("scores_after_a_call", **inputs)
+    for after, before, mode in ((*kept[:2], ""), (*kept[2:], ", under no_grad")):
+        item = f"d_k={width // H}, {given}{mode}: the tensor that get_scores returned, after the call"
+        compare(after, before, item)
 
 
 def test_masks_of_any_dtype_are_the_same_after_a_call(subject, gaussian):

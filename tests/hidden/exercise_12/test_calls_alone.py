@@ -90,7 +90,9 @@ def test_gradients_of_inner_attention_reach_all_arguments(subject, reference, ga
     ours, theirs = (kit.build({}, entry="ScaleDotProductAttention") for kit in (subject, reference))
     inputs = vectors(gaussian)
     expected = theirs.differentiate(None, **inputs)
-    compare_gradients(ours.differentiate(expected.cotangents, **inputs).inputs, expected.inputs)
+    passed = ours.differentiate(expected.cotangents, **inputs)
+    compare(passed.value, expected.value, "ScaleDotProductAttention by itself: output")
+    compare_gradients(passed.inputs, expected.inputs)
 
 
 def test_gradients_are_right_if_one_tensor_is_given_more_than_once(subject, reference, gaussian):
@@ -105,5 +107,6 @@ def test_gradients_are_right_if_one_tensor_is_given_more_than_once(subject, refe
     ):
         expected = theirs.differentiate(None, method, **inputs)
         passed = ours.differentiate(expected.cotangents, method, **inputs)
+        compare(passed.value, expected.value, f"{method.replace('_', ' ')}: output")
         compare_gradients(passed.parameters, expected.parameters)
         compare_gradients(passed.inputs, expected.inputs)

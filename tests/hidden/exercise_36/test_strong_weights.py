@@ -1,4 +1,4 @@
-"""Weights of the norm so large that scores are in the hundreds and more."""
+"""Large weights of the norm, which make scores of hundreds and more."""
 
 # B batch, C count of patches, W width
 
