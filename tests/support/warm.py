@@ -16,8 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from grader.processes import warm_socket
+from grader.processes.memory import memory_of
 from grader.processes.warm_client import warm_path
-from grader.processes.warm_server import warm_processes
+from grader.processes.warm_server import MOST_BYTES, warm_processes
 from grader.processes.warm_socket import RUN_REQUEST, Request, send_message
 from tests.support.commands import run_fork
 from tests.support.hostile import parent_of, relatives
@@ -61,16 +62,21 @@ class WarmCourse:
         return next(iter(warm_processes().values()), None)
 
     def warmed(self) -> int:
-        """Return the id of the warm process; grade if there is none."""
+        """Return the id of a warm process that uses little memory; grade if there is none.
+
+        A fork of this process can use nearly as much memory as a warm process may use, so it is replaced.
+        """
         end = time.monotonic() + WAIT_SECONDS
-        while (process := self.process()) is None:
+        while (process := self.process()) is None or memory_of(process) > MOST_BYTES // 2:
             assert time.monotonic() < end, "no process stays warm"
+            if process is not None:
+                kill(process)
             self._start()
             until(lambda: self.process() is not None, 1)
         return process
 
     def _start(self) -> None:
-        """Grade in a new interpreter: a fork of this process may use too much memory to stay warm."""
+        """Grade in a new interpreter."""
         flags = ["-B"] if sys.flags.dont_write_bytecode else []  # the socket's name depends on the flags
         command = [sys.executable, *flags, "-m", "grader", *GRADE]
         subprocess.run(command, cwd=self.root, capture_output=True, timeout=WAIT_SECONDS, check=False)
