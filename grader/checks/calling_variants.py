@@ -87,7 +87,8 @@ def choose_calling_variants(
         row = {name: axes[name][number] for name, number in zip(names, numbers, strict=True)}
         check, place = row.pop("check"), row.pop("place")
         chosen.setdefault((check.id, place), []).append(CallingVariant(**row))
-    large = list(dict.fromkeys(fitting(each, of_function=checks[0].of_function) for each in LARGE)) if checks else []
+    of_function = any(check.of_function for check in checks)
+    large = [*dict.fromkeys(fitting(each, of_function=of_function) for each in _large_variants())]
     for number in range(max(len(checks), len(large)) if checks else 0):
         check = checks[number % len(checks)]
         place = check.places[number % len(check.places)]
@@ -109,9 +110,6 @@ def _large_variants() -> list[CallingVariant]:
     rows = covering_array([len(values) for values in LARGE_AXES.values()], lambda *_: True)
     values = [{name: LARGE_AXES[name][number] for name, number in zip(names, row, strict=True)} for row in rows]
     return [CallingVariant(**dict[str, Any](each), scale=Scale.LARGE) for each in values]
-
-
-LARGE = _large_variants()
 
 
 def _is_in_inference(variant: CallingVariant) -> bool:

@@ -90,21 +90,22 @@ def compare_in_calling_variants(
     history, so it is called in fewer variants.
     """
     calls = [(variant, number % 2) for number, variant in enumerate(case.calling_variants)]
-    everything = [name for name, each in case.tensors().items() if each.is_floating_point()]
+    everything = [*case.tensors()]
     if theirs.run_probe(probe.is_same_in_training, case.inputs_in_variants[0], called=method):
         ours.training = theirs.training = False
         their_calls = [(_of_the_same_values(variant), number) for variant, number in calls]
         asked = [*dict.fromkeys(their_calls)]
-        their_values = call_in_calling_variants(asked, case, method, theirs, [everything] * len(asked) * gradients)
+        learning = [everything for _ in asked] if gradients else []
+        their_values = call_in_calling_variants(asked, case, method, theirs, learning)
         answers = dict(zip(asked, their_values, strict=True))
         expected = [answers[call] for call in their_calls]
     else:
         gradients = False
         calls = [(_for_statistics(variant), number) for variant, number in calls]
         expected = [*call_in_calling_variants(calls, case, method, theirs)]
-    learning = [_learning(variant, everything, exercise) for variant, _ in calls]
-    observed = call_in_calling_variants(calls, case, method, ours, learning * gradients)
-    for (variant, _), names, answer in zip(calls, learning, expected, strict=True):
+    learning = [_learning(variant, everything, exercise) for variant, _ in calls] if gradients else []
+    observed = call_in_calling_variants(calls, case, method, ours, learning)
+    for number, ((variant, _), answer) in enumerate(zip(calls, expected, strict=True)):
         try:
             value = next(observed)
         except SubjectRaisedError as error:
@@ -120,6 +121,7 @@ def compare_in_calling_variants(
             if expected_gradients is not None and tolerances is not None:
                 if observed_gradients is None:
                     raise unexpected_reply()
+                names = learning[number]
                 expected_gradients = _of_what_learns(expected_gradients, names, variant)
                 with _naming_what_learns(names, everything):
                     compare_gradients(observed_gradients, expected_gradients, *tolerances)

@@ -75,8 +75,6 @@ class Server:
         self._is_building = False
         self._inputs: dict[str, torch.Tensor] = {}
         self._state = GlobalState()
-        self._own: set[int] = set()
-        """The numbers of the modules that are the submission's own, not an adapter or a probe around it."""
         self._for_tests: SubjectServer | None = None
 
     def answer(self, request: Request) -> Message:
@@ -195,10 +193,9 @@ class Server:
         module = build(**arguments)
         if request.dtype:
             module = module.to(TORCH_DTYPES[request.dtype])
-        self.subjects[request.module] = Subject(module=module, build=build, arguments=arguments)
+        is_wrapped = bool(request.adapter or request.probe)
+        self.subjects[request.module] = Subject(module=module, build=build, arguments=arguments, is_wrapped=is_wrapped)
         self._modes.pop(request.module, None)
-        is_own = not request.adapter and not request.probe
-        (self._own.add if is_own else self._own.discard)(request.module)
         parameters = dict(module.named_parameters())
         misfits = copy_parameters(parameters, request.parameters or {})
         misfits = with_shared_parts(module, misfits) if misfits else []
@@ -256,14 +253,20 @@ class Server:
             options = {name: to_python(value) for name, value in request.options.items()}
             value = probes.probe_named(request.probe)(self._subject(request.module), arguments, **options)
         else:
-            modes, drawn = _modes_of(module), torch.get_rng_state()
-            value = (getattr(module, request.method) if request.method else module)(**arguments)
-            self._state.compare_seeding(drawn)
-            if request.module in self._own:  # an adapter may contain a model whose mode the subject sets
-                for part, mode in modes.items():
-                    self._state.compare(f"the attribute training of its {type_name(type(part))}", mode, part.training)
+            value = self._call_plainly(request, arguments)
         self._state.compare("torch's grad mode", request.grad, torch.is_grad_enabled())
         self._state.compare("the module's training", request.training, module.training)
+        return value
+
+    def _call_plainly(self, request: Call, arguments: dict[str, Any]) -> Any:
+        """Call the module or one of its methods, and note whether that changes a part's mode or torch's seed."""
+        subject = self._subject(request.module)
+        parts = [] if subject.is_wrapped else [*subject.module.modules()]  # a wrapper's parts may change their mode
+        modes, drawn = [part.training for part in parts], torch.get_rng_state()
+        value = (getattr(subject.module, request.method) if request.method else subject.module)(**arguments)
+        self._state.compare_seeding(drawn)
+        for part, mode in zip(parts, modes, strict=True):
+            self._state.compare(f"the attribute training of its {type_name(type(part))}", mode, part.training)
         return value
 
     def _transfer(self, request: Transfer) -> Returned:
@@ -307,11 +310,6 @@ class Server:
         lines = self.chunks[label]
         text = lines[line - 1] if 0 < line <= len(lines) else ""
         return Location(label=label, line=line, text=text[:MAX_TEXT], column=column)
-
-
-def _modes_of(module: torch.nn.Module) -> dict[torch.nn.Module, bool]:
-    """Return whether each module inside a module is in training mode."""
-    return {part: part.training for part in module.modules()}
 
 
 def serve(connection: socket.socket) -> None:

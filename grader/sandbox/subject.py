@@ -14,6 +14,8 @@ class Subject:
     module: torch.nn.Module
     build: Callable[..., torch.nn.Module]
     arguments: dict[str, Any]
+    is_wrapped: bool = False
+    """Whether the module is an adapter or a probe around the submission's own function or class."""
 
 
 @dataclass(frozen=True, kw_only=True)

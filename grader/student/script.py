@@ -22,7 +22,7 @@ from msgspec import Struct, structs
 from grader.checks.compare import Relation
 from grader.checks.reference import import_probe
 from grader.sandbox.probes import PROBES, constructor, optimizer, training_step
-from grader.sandbox.probes.calling_variants import NEW
+from grader.sandbox.probes.calling_variants import BY_POSITION, NEW
 from grader.sandbox.protocol import TensorValue, Value
 from grader.sandbox.subject import Entry
 from grader.sandbox.values import WORKER_SEED, copy_parameters, to_python
@@ -346,8 +346,8 @@ class _Writer:
         text = ", ".join(arguments.values() if "positional" in words else (f"{k}={v}" for k, v in arguments.items()))
         method = f".{call.method}" if call.method else ""
         if not NEW.isdisjoint(words):
-            is_by_position = not {"rebuilt", "settings"}.isdisjoint(words)
-            yield f"old, {name} = {name}, {self._constructor_call(build, by_position=is_by_position)}"
+            constructed = self._constructor_call(build, by_position=not BY_POSITION.isdisjoint(words))
+            yield f"old, {name} = {name}, {constructed}"
             yield f"{name}.load_state_dict(old.state_dict())"
             yield f"{name}.train(old.training)"
         if "rebuilt" in words:

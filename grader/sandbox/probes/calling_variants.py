@@ -17,6 +17,9 @@ CANNOT_COPY = ("deepcopy protocol", "cannot pickle")
 NEW = {"reloaded", "rebuilt", "settings", "again", "inference_first", "converted"}
 """Histories that need a newly built module."""
 
+BY_POSITION = {"rebuilt", "settings"}
+"""Histories in which the arguments of the constructor are passed by position."""
+
 INPUT = "the input "
 """How the name of an input's gradient begins; other gradients have the name of a parameter."""
 
@@ -151,6 +154,11 @@ def _as_leaves(inputs: dict[str, Any], names: Collection[str]) -> dict[str, Any]
     return {name: leaves.get(id(each), each) for name, each in inputs.items()}
 
 
+def _any_learns(inputs: dict[str, Any]) -> bool:
+    """Return whether any input gets a gradient."""
+    return any(isinstance(each, torch.Tensor) and each.requires_grad for each in inputs.values())
+
+
 def _as_leaf(value: Any) -> Any:
     """Return a floating-point tensor that gets a gradient and shares the given one's memory; other values as is."""
     is_floating = isinstance(value, torch.Tensor) and value.is_floating_point()
@@ -195,8 +203,7 @@ def _called(
         if "again" in words:
             _call_later(inputs, call)
         gradients = _gradients(value, module, inputs) if is_differentiated else None
-        is_learning = any(isinstance(each, torch.Tensor) and each.requires_grad for each in inputs.values())
-        if gradients and not is_learning and all(each is None for each in gradients.values()):
+        if gradients and all(each is None for each in gradients.values()) and not _any_learns(inputs):
             leaves = _as_leaves(inputs, inputs)  # a reentrant checkpoint needs an input that gets a gradient
             gradients = _gradients(call(leaves), module, inputs)
     if module.training != mode:
@@ -237,8 +244,7 @@ def _module_for(subject: Subject, words: list[str]) -> torch.nn.Module:
     if NEW.isdisjoint(words) and "double" not in words:
         return module
     arguments = subject.arguments
-    is_by_position = not {"rebuilt", "settings"}.isdisjoint(words)
-    new = subject.build(*arguments.values()) if is_by_position else subject.build(**arguments)
+    new = subject.build(**arguments) if BY_POSITION.isdisjoint(words) else subject.build(*arguments.values())
     state = module.state_dict()
     if not {"reloaded", "rebuilt"}.isdisjoint(words):  # the state dict that is loaded last must take effect
         zeros = {name: value * 0 if isinstance(value, torch.Tensor) else value for name, value in state.items()}
