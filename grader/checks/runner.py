@@ -32,7 +32,7 @@ from grader.checks.session import (
     SubjectTimedOutError,
     unexpected_reply,
 )
-from grader.checks.size_cases import SizeCasePlan, size_cases_of
+from grader.checks.size_cases import SizeCasePlan, SizeCasePlanner
 from grader.checks.tape import FailedCheck, Tape
 from grader.checks.walk import SizeCaseFailedError, run_at, walk
 from grader.errors import BrokenExerciseError, SpecError, WorkerKilledError
@@ -73,30 +73,20 @@ class RunnableCheck(Protocol):
 class PropertyCheck:
     """An entry of `checks:` in exercise.yaml, run at each of its size cases."""
 
-    def __init__(self, record: Property, place: str) -> None:
+    def __init__(self, record: Property, place: str, planner: SizeCasePlanner) -> None:
         self.name, self.place = record.id, place
         self.compares_values, self.is_slow = record.compares_values(), record.is_slow
-        self._record = record
-        self._planned: _PlannedSizeCases | None = None
+        self._record, self._planner = record, planner
+        self._planned: tuple[int, SizeCasePlan] | None = None
+        """The size cases at one seed, reused for all submissions, and the seed."""
 
     def run(self, context: Context, seed: int, point: FailurePoint | None = None) -> None:
-        planned = self._planned
-        if planned is None or planned.seed != seed or planned.exercise is not context.exercise:
-            plan = size_cases_of(self._record, context.exercise, seed)
-            planned = self._planned = _PlannedSizeCases(seed=seed, exercise=context.exercise, plan=plan)
+        if self._planned is None or self._planned[0] != seed:
+            self._planned = seed, self._planner.plan(self._record, seed)
         if point is None:
-            walk(self._record, context, planned.plan)
+            walk(self._record, context, self._planned[1])
         else:
-            run_at(self._record, context, planned.plan, point)
-
-
-@dataclass(frozen=True, kw_only=True)
-class _PlannedSizeCases:
-    """The size cases of a check at one seed, reused for all submissions."""
-
-    seed: int
-    exercise: Exercise
-    plan: SizeCasePlan
+            run_at(self._record, context, self._planned[1], point)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -144,7 +134,8 @@ class Runner:
             new_reference(course, exercise) if has_reference else ReferenceCache(AbsentReference(), self.recording)
         )
         place = str(course.description(exercise.id).relative_to(course.root))
-        self._checks: list[RunnableCheck] = [PropertyCheck(record, place) for record in exercise.checks]
+        planner = SizeCasePlanner(exercise)
+        self._checks: list[RunnableCheck] = [PropertyCheck(record, place, planner) for record in exercise.checks]
         self._opened = ExitStack()
         if hidden := sorted(course.hidden_tests(exercise.id).glob("test_*.py")):
             from grader.checks.hidden_tests import collect_hidden_tests  # imports pytest, which takes 0.1 s

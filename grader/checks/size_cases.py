@@ -1,5 +1,6 @@
 """Choose the sizes at which a check runs: the fixed size cases, and the random ones with their calling variants."""
 
+import functools
 import random
 import zlib
 from typing import Any
@@ -42,25 +43,7 @@ class SizeCasePlan(Struct, frozen=True, kw_only=True):
 
 def size_cases_of(check: Property, exercise: Exercise, seed: int) -> SizeCasePlan:
     """Plan the size cases of a check."""
-    fixed, random = _sizes_of(check, exercise, f"{seed}/{check.id}")
-    is_varied = _is_varied(check, exercise)
-    chosen = choose_calling_variants(varied_checks(exercise)) if is_varied else {}
-    run = [fixed[0], fixed[-1]] if runs_only_ends(check) else fixed
-    with_grad = [each for number, each in enumerate([*run, *random]) if is_varied or number % 2 == _parity(check)]
-
-    def completed(size_cases: list[_Sizes]) -> list[SizeCase]:
-        return [
-            SizeCase(
-                name=each.name,
-                sizes=each.sizes,
-                calling_variants=_sharing_where_possible(chosen.get((check.id, each.place), ()), check, exercise, each),
-                is_plain=each.is_plain,
-                grad=each in with_grad and check.largest_size(each.sizes) < LARGE,
-            )
-            for each in size_cases
-        ]
-
-    return SizeCasePlan(fixed=completed(fixed), random=completed(random))
+    return SizeCasePlanner(exercise).plan(check, seed)
 
 
 class _Sizes(Struct, frozen=True, kw_only=True):
@@ -75,89 +58,120 @@ class _Sizes(Struct, frozen=True, kw_only=True):
     place: int | None = None
 
 
-def _sizes_of(check: Property, exercise: Exercise, name: str) -> tuple[list[_Sizes], list[_Sizes]]:
-    """Return the sizes of the fixed size cases, and of the random ones."""
-    fixed_sizes = check.sizes or exercise.fixed_sizes
-    random_sizes = exercise.random_sizes
-    places = _fixed_places(check, exercise)
-    fixed = [
-        _Sizes(name=f"{name}/{index}", sizes=sizes, place=index - len(fixed_sizes))
-        for index, sizes in enumerate(fixed_sizes)
-    ]
-    fixed = [structs.replace(each, place=each.place if each.place in places else None) for each in fixed]
-    longest = _longest(exercise)
-    if check.uses_equal_sizes and not check.sizes:
-        equal = [
-            _Sizes(name=f"{name}/drawn", sizes=draw_sizes(spec, f"{name}/drawn")) for spec in _most_equal(exercise)
+class SizeCasePlanner:
+    """Plans the size cases of an exercise's checks. What depends on no seed is computed once."""
+
+    def __init__(self, exercise: Exercise) -> None:
+        self._exercise = exercise
+        self._longest = _longest(exercise.random_sizes, exercise.interface.inputs)
+        self._most_equal = max(exercise.random_sizes, key=_count_of_equal_sizes, default=None)
+        self._varies = bool(exercise.random_sizes) and exercise.interface.kind.has_calling_variants
+
+    def plan(self, check: Property, seed: int) -> SizeCasePlan:
+        """Plan the size cases of a check."""
+        fixed, random = self._sizes_of(check, f"{seed}/{check.id}")
+        is_varied = self._is_varied(check)
+        run = [fixed[0], fixed[-1]] if runs_only_ends(check) else fixed
+        with_grad = [each for number, each in enumerate([*run, *random]) if is_varied or number % 2 == _parity(check)]
+
+        def completed(size_cases: list[_Sizes]) -> list[SizeCase]:
+            return [
+                SizeCase(
+                    name=each.name,
+                    sizes=each.sizes,
+                    calling_variants=self._calling_variants(check, each) if is_varied else (),
+                    is_plain=each.is_plain,
+                    grad=each in with_grad and check.largest_size(each.sizes) < LARGE,
+                )
+                for each in size_cases
+            ]
+
+        return SizeCasePlan(fixed=completed(fixed), random=completed(random))
+
+    @functools.cached_property
+    def varied_checks(self) -> tuple[VariedCheck, ...]:
+        """The checks that call the module in calling variants."""
+        return tuple(self._varied_check(check) for check in self._exercise.checks if self._is_varied(check))
+
+    def _sizes_of(self, check: Property, name: str) -> tuple[list[_Sizes], list[_Sizes]]:
+        """Return the sizes of the fixed size cases, and of the random ones."""
+        fixed_sizes = check.sizes or self._exercise.fixed_sizes
+        random_sizes = self._exercise.random_sizes
+        places = self._fixed_places(check)
+        fixed = [
+            _Sizes(name=f"{name}/{index}", sizes=sizes, place=index - len(fixed_sizes))
+            for index, sizes in enumerate(fixed_sizes)
         ]
-        return fixed, equal
-    once_more = [_Sizes(name=f"{name}/longest", sizes=draw_sizes(longest, f"{name}/longest"))] if longest else []
-    if check.uses_longest_input and longest and longest.keys() == fixed_sizes[0].keys():
-        return fixed, once_more
-    if not (check.uses_random_sizes and random_sizes):
-        return fixed, []
-    has_calling_variants = exercise.interface.kind.has_calling_variants
-    random_cases = [
-        _Sizes(
-            name=f"{name}/drawn {place}",
-            sizes=draw_sizes(random_sizes[place], f"{name}/drawn {place}"),
-            is_plain=not has_calling_variants or place == 0,
-            place=place,
+        fixed = [structs.replace(each, place=each.place if each.place in places else None) for each in fixed]
+        longest = self._longest
+        if check.uses_equal_sizes and not check.sizes:
+            specs = [] if self._most_equal is None else [self._most_equal]
+            return fixed, [_Sizes(name=f"{name}/drawn", sizes=draw_sizes(spec, f"{name}/drawn")) for spec in specs]
+        once_more = [_Sizes(name=f"{name}/longest", sizes=draw_sizes(longest, f"{name}/longest"))] if longest else []
+        if check.uses_longest_input and longest and longest.keys() == fixed_sizes[0].keys():
+            return fixed, once_more
+        if not (check.uses_random_sizes and random_sizes):
+            return fixed, []
+        has_calling_variants = self._exercise.interface.kind.has_calling_variants
+        random_cases = [
+            _Sizes(
+                name=f"{name}/drawn {place}",
+                sizes=draw_sizes(random_sizes[place], f"{name}/drawn {place}"),
+                is_plain=not has_calling_variants or place == 0,
+                place=place,
+            )
+            for place in map(random_sizes.index, self._random_specs(check))
+        ]
+        return fixed, [*random_cases, *once_more] if _runs_all(check) and has_calling_variants else random_cases
+
+    def _random_specs(self, check: Property) -> SizeCases:
+        """Return the specifications of random sizes at which a check runs.
+
+        These are all of them for a check that runs at all size cases, and else the first. A check with its own inputs
+        or arguments also gets the longest one, and the one with the most equal sizes.
+        """
+        if check.sizes:
+            return []
+        if _runs_all(check):
+            return self._exercise.random_sizes
+        first, longest, most_equal = self._exercise.random_sizes[:1], self._longest, self._most_equal
+        if check.is_plain() or longest is None or not self._exercise.interface.kind.has_calling_variants:
+            return first
+        return [*first, longest, *([] if most_equal is None or most_equal is longest else [most_equal])]
+
+    def _fixed_places(self, check: Property) -> list[int]:
+        """Return the indexes of the fixed size cases with calling variants: the last, or none beside random sizes."""
+        return [] if self._random_specs(check) else [-1]
+
+    def _is_varied(self, check: Property) -> bool:
+        """Return whether a check calls the module in calling variants."""
+        return self._varies and check.is_varied()
+
+    def _varied_check(self, check: Property) -> VariedCheck:
+        exercise = self._exercise
+        fixed_sizes, random_sizes = check.sizes or exercise.fixed_sizes, exercise.random_sizes
+        sizes = {place: fixed_sizes[place] for place in self._fixed_places(check)}
+        sizes |= {random_sizes.index(spec): draw_sizes(spec, "any sizes") for spec in self._random_specs(check)}
+        return VariedCheck(
+            id=check.id,
+            places=(*sizes,),
+            sharing=frozenset(place for place, each in sizes.items() if inputs_of_one_shape(exercise, check, each)),
+            by_position=bool(check.method) or not exercise.interface.keyword_only,
+            of_function=bool(exercise.interface.function),
+            trains_after_inference=exercise.interface.trains_after_inference,
         )
-        for place in map(random_sizes.index, _random_specs(check, exercise))
-    ]
-    return fixed, [*random_cases, *once_more] if _runs_all(check) and has_calling_variants else random_cases
+
+    def _calling_variants(self, check: Property, case: _Sizes) -> tuple[CallingVariant, ...]:
+        """Return the calling variants; if no two inputs have the same shape, none of them shares tensors."""
+        variants = choose_calling_variants(self.varied_checks).get((check.id, case.place), ())
+        if inputs_of_one_shape(self._exercise, check, case.sizes):
+            return variants
+        return tuple(structs.replace(each, sharing=Sharing.SEPARATE) for each in variants)
 
 
 def _runs_all(check: Property) -> bool:
     """Return whether a check runs at all size cases of the exercise."""
     return not check.sizes and not runs_only_ends(check)
-
-
-def _random_specs(check: Property, exercise: Exercise) -> SizeCases:
-    """Return the specifications of random sizes at which a check runs."""
-    if check.sizes:
-        return []
-    return exercise.random_sizes if _runs_all(check) else _some_of(exercise, check)
-
-
-def _fixed_places(check: Property, exercise: Exercise) -> list[int]:
-    """Return the indexes of the fixed size cases with calling variants: the last, unless the check has random sizes."""
-    return [] if _random_specs(check, exercise) else [-1]
-
-
-def _is_varied(check: Property, exercise: Exercise) -> bool:
-    """Return whether a check calls the module in calling variants."""
-    return check.is_varied() and bool(exercise.random_sizes) and exercise.interface.kind.has_calling_variants
-
-
-def varied_checks(exercise: Exercise) -> tuple[VariedCheck, ...]:
-    """Return the checks of an exercise that call its module in calling variants."""
-    return tuple(_varied_check(check, exercise) for check in exercise.checks if _is_varied(check, exercise))
-
-
-def _varied_check(check: Property, exercise: Exercise) -> VariedCheck:
-    fixed_sizes, random_sizes = check.sizes or exercise.fixed_sizes, exercise.random_sizes
-    sizes = {place: fixed_sizes[place] for place in _fixed_places(check, exercise)}
-    specs = _random_specs(check, exercise)
-    sizes |= {random_sizes.index(spec): draw_sizes(spec, "any sizes") for spec in specs}
-    return VariedCheck(
-        id=check.id,
-        places=(*sizes,),
-        sharing=frozenset(place for place, each in sizes.items() if inputs_of_one_shape(exercise, check, each)),
-        by_position=bool(check.method) or not exercise.interface.keyword_only,
-        of_function=bool(exercise.interface.function),
-        trains_after_inference=exercise.interface.trains_after_inference,
-    )
-
-
-def _sharing_where_possible(
-    variants: tuple[CallingVariant, ...], check: Property, exercise: Exercise, case: _Sizes
-) -> tuple[CallingVariant, ...]:
-    """Return the calling variants; if no two inputs have the same shape, none of them shares tensors."""
-    if inputs_of_one_shape(exercise, check, case.sizes):
-        return variants
-    return tuple(structs.replace(each, sharing=Sharing.SEPARATE) for each in variants)
 
 
 def _parity(check: Property) -> int:
@@ -189,36 +203,21 @@ def draw_sizes(spec: dict[str, Any], name: str) -> dict[str, int]:
     return {size: sizes[size] for size in spec}
 
 
-def _some_of(exercise: Exercise, check: Property) -> SizeCases:
-    """Return the first specification of random sizes.
-
-    A check with its own inputs or arguments also gets the longest one, and the one with the most equal sizes.
-    """
-    first, longest = exercise.random_sizes[:1], _longest(exercise)
-    if check.is_plain() or not longest or not exercise.interface.kind.has_calling_variants:
-        return first
-    return [*first, longest, *(spec for spec in _most_equal(exercise) if spec is not longest)]
+def _count_of_equal_sizes(spec: dict[str, Any]) -> int:
+    """Return how many of the drawn sizes equal another one."""
+    sizes = draw_sizes(spec, "most equal")
+    return len(sizes) - len({*sizes.values()})
 
 
-def _most_equal(exercise: Exercise) -> SizeCases:
-    """Return a list with the specification of random sizes that draws the most equal sizes; empty if none does."""
-
-    def order(spec: dict[str, Any]) -> int:
-        sizes = draw_sizes(spec, "most equal")
-        return len({*sizes.values()}) - len(sizes)
-
-    return sorted(exercise.random_sizes, key=order)[:1]
-
-
-def _longest(exercise: Exercise) -> dict[str, int | list[str | int]] | None:
+def _longest(random_sizes: SizeCases, inputs: dict[str, Any]) -> dict[str, int | list[str | int]] | None:
     """Return the specification of random sizes, after the first, with the longest inputs; None if there is none."""
-    names = set().union(*map(names_in, exercise.interface.inputs.values()))
+    names = set().union(*map(names_in, inputs.values()))
 
     def length(spec: dict[str, int | list[str | int]]) -> int:
         ends = [size[-1] if isinstance(size, list) else size for name, size in spec.items() if name in names]
         return max((end for end in ends if isinstance(end, int)), default=0)
 
-    return max(exercise.random_sizes[1:], key=length, default=None)
+    return max(random_sizes[1:], key=length, default=None)
 
 
 def inputs_of_one_shape(exercise: Exercise, check: Property, sizes: dict[str, int]) -> list[list[str]]:

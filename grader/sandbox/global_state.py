@@ -57,7 +57,12 @@ class GlobalState:
         `before` is the state of torch's generator before the call.
         """
         now = torch.get_rng_state()
-        if not torch.equal(now, before) and torch.equal(now, torch.Generator().manual_seed(self._seed).get_state()):
+        if torch.equal(now, before):
+            return
+        torch.default_generator.manual_seed(self._seed)
+        started = torch.get_rng_state()
+        torch.set_rng_state(now)
+        if torch.equal(now, started):
             self.changed = self.changed or "torch's random numbers: expected them to go on, but they start again"
 
     def check(self) -> None:

@@ -159,7 +159,6 @@ class Server:
                 tolerated = tolerated or self._raised(error)  # another cell of the notebook may still define the class
         self._state = GlobalState()
         is_found = request.entry in vars(self.namespace)
-        is_found = request.entry in vars(self.namespace)
         self._for_tests = SubjectServer(self.namespace, request.entry, self._exchange) if is_found else None
         return self._loaded(request, trees, tolerated)
 

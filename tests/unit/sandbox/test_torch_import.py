@@ -32,6 +32,29 @@ def test_a_torch_without_the_functions_to_complete_it_on_use_is_imported_whole()
     assert (done.stdout, done.stderr) == ("True torch.Size([2, 3])\n", "")
 
 
+SEEDED = """
+from grader.sandbox.torch_import import import_torch, is_complete
+import_torch()
+import torch
+from grader.sandbox.global_state import GlobalState
+
+torch.manual_seed(3)
+for call in (lambda: torch.rand(2), lambda: torch.manual_seed(3)):
+    state, before = GlobalState(), torch.get_rng_state()
+    call()
+    after = torch.get_rng_state()
+    state.compare_seeding(before)
+    print(bool(state.changed), torch.equal(torch.get_rng_state(), after), is_complete())
+"""
+"""A call that draws numbers, and one that sets the seed that torch already has."""
+
+
+def test_a_seed_that_is_set_again_is_seen_without_the_rest_of_torch() -> None:
+    command = [sys.executable, "-c", SEEDED]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == ("False True False\nTrue True False\n", "")
+
+
 @pytest.mark.parametrize(
     "statement",
     ["from torch.nn.attention.bias import causal_lower_right", "import torch._inductor.compile_fx", "torch.onnx"],
