@@ -23,6 +23,10 @@ FROM_CONSTANT = 0.5
 """The scale of the random numbers that are added to parameters with a constant initial value."""
 
 
+LARGE_PARAMETER, BLOCK = 16_384, 4_093
+"""Parameters with more than so many elements repeat a block of so many random numbers."""
+
+
 class LocalModule:
     """A module of the reference in this process. It returns copies, which its later calls cannot change.
 
@@ -146,6 +150,7 @@ class Reference:
         with contextlib.redirect_stdout(io.StringIO()):
             module = build(**arguments)
         constants = _randomize_constants(module)
+        _repeat_blocks(module)
         if dtype:
             module = module.to(getattr(torch, dtype))
         return LocalModule(Subject(module=module, build=build, arguments=arguments), constants)
@@ -164,6 +169,18 @@ def _randomize_constants(module: torch.nn.Module) -> dict[str, float]:
                 constants[name] = value.item()
                 parameter.add_(parameter.new_empty(parameter.shape).uniform_(-FROM_CONSTANT, FROM_CONSTANT))
     return constants
+
+
+def _repeat_blocks(module: torch.nn.Module) -> None:
+    """Let each large parameter repeat its first numbers, so that the recorded answers of a sealed edition stay small.
+
+    The length of a block is prime, so rows of equal numbers are unlikely.
+    """
+    with torch.no_grad():
+        for parameter in module.parameters():
+            if parameter.requires_grad and parameter.numel() > LARGE_PARAMETER:
+                blocks = parameter.flatten()[:BLOCK].repeat(-(-parameter.numel() // BLOCK))
+                parameter.copy_(blocks[: parameter.numel()].view_as(parameter))
 
 
 class AbsentReference:
