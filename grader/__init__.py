@@ -80,7 +80,7 @@ def __dir__() -> list[str]:
 
 
 def load_ipython_extension(ipython: Any) -> None:
-    """Register `%%grade`, `%grade`, `%%trap`, `%hint` and `%diff`; IPython calls this for `%load_ext grader`."""
+    """Register the magics of `notebook.py`; IPython calls this for `%load_ext grader`."""
     from grader.notebook import GraderMagics
 
     ipython.register_magics(GraderMagics)

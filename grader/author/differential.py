@@ -184,8 +184,7 @@ def _draw_mask(draw: random.Random, spec: Any) -> Any:
 
 def _observe(session: Session, local: Reference, experiment: Experiment) -> Observed:
     """Observe one call: outputs, gradients, parameters, exceptions, prints and changed inputs."""
-    session.begin_check()
-    session.allow_all()  # on a busy machine a second is too short
+    session.begin_check(has_full_time=True)  # on a busy machine a second is too short
     seed_draws(experiment.described)
     try:
         with warnings.catch_warnings(action="ignore"):  # torch warns of sizes of zero

@@ -17,7 +17,7 @@ from grader.errors import BrokenExerciseError
 from grader.processes.workers import WorkerSource
 from grader.sandbox.values import flatten
 from grader.spec.exercise import Exercise
-from grader.spec.fields import size_of
+from grader.spec.fields import sizes_of
 from grader.spec.fragments import make_variant, put_back
 from grader.spec.loading import load_exercise
 from grader.spec.paths import Course, write_product
@@ -92,7 +92,7 @@ def _other_shapes(course: Course, exercise_id: str) -> str:
             with torch.no_grad():
                 outputs = flatten(reference.build(case.arguments)(**case.inputs))
             shapes.append([tuple(each.shape) for each in outputs])
-            expected.append([tuple(size_of(size, sizes) for size in shape) for shape in exercise.interface.outputs])
+            expected.append([tuple(sizes_of(shape, sizes)) for shape in exercise.interface.outputs])
     except Exception:  # noqa: BLE001 - the checks report what the reference raises
         return ""
     if shapes == expected or len({tuple(map(len, each)) for each in shapes}) != 1:

@@ -183,6 +183,7 @@ def _propose_other(interface: FoundInterface) -> Proposal:
         each.name: dict(kind.whole_inputs) if kind.whole_inputs else _other_input(each.name, interface)
         for each in interface.forward
     }
+    named = {size for fields in inputs.values() for size in _sizes_of_input(fields) if isinstance(size, str)}
     required = [each.name for each in interface.constructor if each.is_required]
     optional = [each.name for each in interface.constructor if not each.is_required]
     lengths = [name for name in required if kind.sizes_by_name and kind.sizes_by_name.search(name)]
@@ -190,10 +191,10 @@ def _propose_other(interface: FoundInterface) -> Proposal:
         **dict.fromkeys(required),
         **{name: name for name in lengths},
         **{name: each.value for name, each in suggested(kind, required, is_required=True)},
-        **kind.own_arguments(str(inputs)),
+        **kind.own_arguments(named),
         **{name: each.value for name, each in suggested(kind, optional, is_required=False)},
     }
-    used = [name for name in NAMED if f"'{name}'" in str([*inputs.values()])]
+    used = [name for name in NAMED if name in named]
     own = [axis for shape in kind.own_inputs.values() for axis in shape if isinstance(axis, str)]
     used += [axis for axis in dict.fromkeys(own) if axis not in used]
     fixed_sizes, random_sizes = propose_sizes(kind, [*used, *lengths], in_pairs=interface.halves_features)
@@ -208,6 +209,13 @@ def _propose_other(interface: FoundInterface) -> Proposal:
     )
     first = proposal.first_shape() or [*kind.step_axes, *kind.input_axes]
     return structs.replace(proposal, outputs=[first] * interface.outputs) if kind.outputs is None else proposal
+
+
+def _sizes_of_input(fields: InputFields) -> list[Any]:
+    """Return the shape of an input and, for integers, their bound."""
+    if isinstance(fields, dict):
+        return [*fields.get("shape", []), fields.get("integers")]
+    return fields if isinstance(fields, list) else []
 
 
 def _other_input(name: str, interface: FoundInterface) -> Shape | dict[str, Any]:

@@ -93,7 +93,7 @@ def with_story(text: str, exercise: Exercise) -> str:
     """Return a notebook that `make_cells` began, with the exercise's title and story in its first cell."""
     cells = json.loads(text)["cells"]
     if cells and cells[0].get("id") == "story":
-        where = "The interface that a fix must keep stands in README.md beside this notebook."
+        where = "The interface that a fix must keep is in README.md, beside this notebook."
         cells[0]["source"] = f"# {exercise.title}\n\n{exercise.story.strip()}\n\n{where}"
     return notebook_text(cells)
 

@@ -14,7 +14,7 @@ from msgspec import Struct, structs
 from grader.checks.outcome import CallingVariant
 from grader.checks.size_cases import inputs_of_one_shape
 from grader.spec.exercise import Exercise
-from grader.spec.fields import MadeInput, MaskKind, size_of, sizes_of
+from grader.spec.fields import MadeInput, MaskKind, shape_of, size_of, sizes_of
 from grader.spec.properties import SAMPLES, Property
 
 VISIBLE_SHARE = 0.6
@@ -132,7 +132,7 @@ def _other(value: Any) -> Any:
 
 def _samples_axis(spec: Any) -> int | None:
     """Return the axis of an input's samples; None if it has none."""
-    shape = spec if isinstance(spec, list) else spec.shape if isinstance(spec, MadeInput) else []
+    shape = shape_of(spec)
     return shape.index(SAMPLES) if SAMPLES in shape else None
 
 

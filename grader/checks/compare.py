@@ -5,7 +5,7 @@ deviation is a tensor (*S) of differences in units of the tolerance.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from enum import StrEnum
@@ -18,7 +18,7 @@ from grader.checks import explanations, pictures
 from grader.checks.outcome import CallingVariant, Explanation, FailureKind, Finding, Picture, parse_kind
 from grader.checks.pictures import NEGLIGIBLE, Gradients, WrongElement
 from grader.sandbox.protocol import Other
-from grader.sandbox.text import as_index, excerpt
+from grader.sandbox.text import as_index, excerpt, listed_first
 from grader.spec.kinds import Part
 
 FEWEST_DIGITS = 3
@@ -565,6 +565,16 @@ def _deviation(observed: torch.Tensor, expected: torch.Tensor, tolerance: Tolera
     """Return differences (*S) in units of the tolerance; right implementations differ by less than 1."""
     expected = expected.double()
     return ((observed.double() - expected) / (tolerance.absolute + tolerance.relative * expected.abs())).float()
+
+
+def shape_differences(ours: Mapping[str, tuple[int, ...]], theirs: Mapping[str, tuple[int, ...]]) -> tuple[str, str]:
+    """Return two lists as text: the names and shapes that only the reference has, and those that only the subject has.
+
+    Both are empty if there is no difference.
+    """
+    missing = [f"{name} {shape}" for name, shape in theirs.items() if ours.get(name) != shape]
+    extra = [f"{name} {shape}" for name, shape in ours.items() if theirs.get(name) != shape]
+    return listed_first(missing), listed_first(extra)
 
 
 def describe(value: Any) -> str:

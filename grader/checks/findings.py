@@ -93,14 +93,19 @@ def outcome_of_error(
     error = failed_case.error if failed_case else error
     if isinstance(error, KitError):
         raise error
-    if isinstance(error, SubjectKilledError):
-        raise WorkerKilledError(f"its worker {error} from outside")
+    raise_if_killed(error)
     if isinstance(error, CHECK_ERRORS + CHECK_ERRORS_IF_FORM_IS_RIGHT * is_form_right):
         raise BrokenExerciseError(f"{check} fails by itself, {_place_of(error)}: {_in_words(error)}; correct the check")
     status, finding = _finding_of(error, limits, is_form_right=is_form_right)
     if status is not Status.NOT_RUN:
         finding = failed_case.complete(finding) if failed_case else structs.replace(finding, printed=printed)
     return Outcome(check=check, status=status, finding=finding, seconds=seconds)
+
+
+def raise_if_killed(error: Exception) -> None:
+    """Raise `WorkerKilledError` if something outside the kit killed the worker."""
+    if isinstance(error, SubjectKilledError):
+        raise WorkerKilledError(f"its worker {error} from outside")
 
 
 def crash_finding(raised: Raised, limits: Limits) -> Finding:

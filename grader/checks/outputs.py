@@ -9,7 +9,7 @@ from grader.checks.compare import Failure, describe, require_shape, require_tens
 from grader.checks.outcome import FailureKind
 from grader.sandbox.values import outputs_of
 from grader.spec.exercise import Exercise
-from grader.spec.fields import size_of
+from grader.spec.fields import sizes_of
 from grader.spec.interface import Interface
 from grader.spec.properties import Property
 
@@ -55,7 +55,7 @@ def require_declared(value: Any, exercise: Exercise, check: Property, sizes: dic
         item = f"output {index}" if len(shapes) > 1 else "output"
         require_tensor(output, item)
         if is_declared:
-            require_shape(output, [size_of(size, sizes) for size in shape], item)
+            require_shape(output, sizes_of(shape, sizes), item)
 
 
 def declared_output(exercise: Exercise, check: Property, case: Case, value: Any, index: int) -> torch.Tensor:

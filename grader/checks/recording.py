@@ -258,17 +258,19 @@ def _rounded_answer(asked: Asked, answer: Any, dtypes: frozenset[str]) -> Any:
     match asked:
         case (_, _, "call", *_):
             return _rounded(answer, TOLERANCES, dtypes)
-        case (_, _, "run_probe", _, {"variants": variants, "differentiated": differentiated}):
+        case (_, _, "run_probe", _, {"variants": variants, "learning": learning}):
             return [
-                _rounded_variant(each, dtypes - {"float32"} if "double" in words else dtypes, differentiated)
+                _rounded_variant(
+                    each, dtypes - {"float32"} if "double" in words else dtypes, has_gradients=bool(learning)
+                )
                 for each, words in zip(answer, variants, strict=False)
             ]
     return answer
 
 
-def _rounded_variant(answer: Any, dtypes: frozenset[str], differentiated: bool) -> Any:
-    """Return the rounded answer in a calling variant: a value or, if `differentiated`, a value and gradients."""
-    if not differentiated:
+def _rounded_variant(answer: Any, dtypes: frozenset[str], *, has_gradients: bool) -> Any:
+    """Return the rounded answer in a calling variant: a value or, if it `has_gradients`, a value and gradients."""
+    if not has_gradients:
         return _rounded(answer, TOLERANCES, dtypes)
     value, gradients = answer
     return _rounded(value, TOLERANCES, dtypes), _rounded(gradients, GRADIENT_TOLERANCES, dtypes)

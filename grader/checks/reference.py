@@ -34,7 +34,7 @@ class LocalModule:
     """
 
     def __init__(self, subject: Subject, constants: dict[str, float] | None = None) -> None:
-        self.training, self.grad = False, True
+        self.training = False
         self.subject = subject
         self.constants = constants or {}
         self.module = subject.module
@@ -45,12 +45,10 @@ class LocalModule:
         return self.call("", **inputs)
 
     def call(self, method: str, **inputs: Any) -> Any:
-        with torch.set_grad_enabled(self.grad and torch.is_grad_enabled()):
-            return _copied(self._run(method, inputs, requires_grad=False)[0])
+        return _copied(self._run(method, inputs, requires_grad=False)[0])
 
     def run_probe(self, probe: ProbeFunction, inputs: dict[str, Any], **options: Any) -> Any:
-        with torch.set_grad_enabled(self.grad and torch.is_grad_enabled()):
-            return _copied(self._run("", inputs, requires_grad=False, probe=probe, options=options)[0])
+        return _copied(self._run("", inputs, requires_grad=False, probe=probe, options=options)[0])
 
     def call_each(self, inputs: list[dict[str, Any]], *, grad: bool = True) -> list[Any]:
         with torch.set_grad_enabled(grad):
@@ -80,9 +78,6 @@ class LocalModule:
             name: torch.full_like(value, self.constants[name]) if name in self.constants else value
             for name, value in self.weights().items()
         }
-
-    def shapes(self) -> dict[str, tuple[int, ...]]:
-        return {name: tuple(parameter.shape) for name, parameter in self.module.named_parameters()}
 
     def attribute(self, name: str) -> Any:
         return _copied(getattr(self.module, name))

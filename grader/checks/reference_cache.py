@@ -218,7 +218,8 @@ class CachedProxy:
     """A module of the reference that computes an answer only if it is not in the cache."""
 
     def __init__(self, answers: Answers, number: int) -> None:
-        self.training, self.grad = False, True
+        self.training = False
+        self.grad = True  # calls of the reference record gradients as torch is set
         self.number = number
         self._answers = answers
 

@@ -17,7 +17,7 @@ from msgspec import structs
 from grader.checks.case import seed_of
 from grader.checks.compare import Advice, Failure, counted_comparisons, naming_output_axes
 from grader.checks.context import Context
-from grader.checks.findings import crash_finding, outcome_of_error
+from grader.checks.findings import crash_finding, outcome_of_error, raise_if_killed
 from grader.checks.outcome import Examination, FailureKind, FailurePoint, Finding, Mode, Outcome, Status, last_lines
 from grader.checks.outputs import axes_of_outputs
 from grader.checks.proxies import MisfitError, Subject
@@ -27,7 +27,6 @@ from grader.checks.reference_cache import ReferenceCache
 from grader.checks.session import (
     Session,
     SubjectError,
-    SubjectKilledError,
     SubjectRaisedError,
     SubjectTimedOutError,
     unexpected_reply,
@@ -35,7 +34,7 @@ from grader.checks.session import (
 from grader.checks.size_cases import SizeCasePlan, SizeCasePlanner
 from grader.checks.tape import FailedCheck, Tape
 from grader.checks.walk import SizeCaseFailedError, run_at, walk
-from grader.errors import BrokenExerciseError, SpecError, WorkerKilledError
+from grader.errors import BrokenExerciseError, SpecError
 from grader.processes.workers import WorkerSource, protections
 from grader.sandbox.probes import ProbeFunction, name_of
 from grader.sandbox.protocol import Built, Call, Isolation, Loaded, Request, Returned
@@ -201,8 +200,7 @@ class Runner:
             session.load()
             for _ in range(2):  # the second time if the reference's answers were dropped
                 session.tape = Tape()
-                session.begin_check()
-                session.allow_all()
+                session.begin_check(has_full_time=True)
                 self.reference.begin(check.name, seed, "float32")
                 error = _error_of(check, self._context(session), seed)
                 if not self.reference.is_to_be_repeated():
@@ -230,8 +228,7 @@ class Runner:
         options |= {"name": self._name, "method": call.method}
         try:
             session.load()
-            session.begin_check()
-            session.allow_all()
+            session.begin_check(has_full_time=True)
             for request in requests[:last]:
                 with suppress(SubjectRaisedError):  # a check may go on after it, and so does its repetition
                     session.request(request)
@@ -336,9 +333,7 @@ class Runner:
         *,
         is_retry: bool = False,
     ) -> _CheckRun:
-        session.begin_check()
-        if is_retry or check.is_slow:
-            session.allow_all()
+        session.begin_check(has_full_time=is_retry or check.is_slow)
         session.printed()  # discard what earlier checks printed
         self.reference.begin(check.name, seed, dtype)
         with warnings.catch_warnings(record=True) as advice:
@@ -394,8 +389,7 @@ class Runner:
 
     def _load_finding(self, error: SubjectError) -> Finding:
         """Return the finding of an error while the submission was loading."""
-        if isinstance(error, SubjectKilledError):
-            raise WorkerKilledError(f"its worker {error} from outside")
+        raise_if_killed(error)
         if not isinstance(error, SubjectRaisedError):
             was, location = ("was ", error.location) if isinstance(error, SubjectTimedOutError) else ("", None)
             text = f"it {was}{error} while it was loading; keep the file to imports and definitions"

@@ -157,18 +157,18 @@ class Session:
         """Restart the clocks, for people who debug a check without a total time limit."""
         self._budget.renew()
         self._hangs.clear()
-        self.begin_check()
-        self.allow_all()
+        self.begin_check(has_full_time=True)
 
-    def begin_check(self) -> None:
-        """Start the clock of one check."""
+    def begin_check(self, *, has_full_time: bool = False) -> None:
+        """Start the clock of one check.
+
+        It gets the full time limit if it is a retry, or slow for reasons outside the submission.
+        """
         self.log = CheckLog()
         least = LEAST_AFTER_A_HANG if self._hangs else LEAST_CHECK_SECONDS
         self._allow("a check", min(least, self.exercise.limits.seconds.check))
-
-    def allow_all(self) -> None:
-        """Give the check the full time limit: it is a retry, or slow for reasons outside the submission."""
-        self._budget.extend(self.exercise.limits.seconds.check)
+        if has_full_time:
+            self._budget.extend(self.exercise.limits.seconds.check)
 
     def why_over(self) -> str:
         """Return why no more checks run; empty if they do."""

@@ -39,14 +39,13 @@ class SizeCaseFailedError(Exception):
         point: FailurePoint,
         in_training: bool,
         steps: list[Step],
-        without_gradients: bool = False,
     ) -> None:
         super().__init__(str(error))
         self.error = error
         self.size_case = size_case
         self.point = point
         self.steps = steps
-        self.without_gradients = without_gradients
+        self.without_gradients = False
         self._in_training = in_training
         self.sizes = SizeComparison()
         self._printed = printed

@@ -186,8 +186,12 @@ def _known_exercise(_ctx: click.Context, _parameter: click.Parameter, value: str
 @gradebook_option
 @click.option("--layout", type=LazyChoice(_layout_names), help="The layout of the submissions; detected by default.")
 @click.option("--pattern", default="", metavar="'{student}_*_{exercise}.py'", help="A custom layout, as a pattern.")
-@click.option("--exercise", callback=_known_exercise, help="The exercise of files that do not name one.")
-@click.option("--roster", type=click.Path(path_type=Path), help="The class list: a CSV file with id, name and group.")
+@click.option("--exercise", callback=_known_exercise, help="The exercise, if the names of the files do not give it.")
+@click.option(
+    "--roster",
+    type=click.Path(path_type=Path),
+    help="The class list: a CSV file with a column id; other columns are optional.",
+)
 @_engine_options
 @seed_option("Draw the inputs from this seed instead of the gradebook's own.")
 @click.pass_context

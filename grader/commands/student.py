@@ -367,7 +367,7 @@ def guide(
 @click.command("try")
 @exercise_argument(or_last=True)
 @course_option
-@click.option("--code", "prints_code", is_flag=True, help="Print a script that runs without the kit, instead.")
+@click.option("--code", "prints_code", is_flag=True, help="Print the check as a script that runs without the kit.")
 @file_option("Run this file instead of the exercise's own.")
 @click.pass_context
 def try_(ctx: click.Context, exercise_id: str, prints_code: bool, path: Path | None) -> None:
@@ -424,7 +424,7 @@ def diff(exercise_id: str) -> None:
 @exercise_argument()
 @course_option
 def reset(exercise_id: str) -> None:
-    """Restore the starter and keep a copy of your file."""
+    """Restore the starter, keep a copy of your file, and forget your progress."""
     from grader.student.changes import restore_starter
 
     for line in restore_starter(current_course(), exercise_id):

@@ -93,17 +93,18 @@ class Forker:
 
     def start_ahead(self, limits: Limits) -> None:
         """Fork the next worker in the background."""
-        if self._ahead is not None:
-            return
-        ours, theirs = socket.socketpair()
-        stdout, stderr = output_files()
-        with theirs:
-            request = ForkRequest(output_bytes=limits.output_bytes, memory_bytes=limits.memory_mb << 20)
-            descriptors = [theirs.fileno(), stdout.fileno(), stderr.fileno()]
-            with self._alive():
-                wire.send(self._control, encode_request(request), descriptors)
-        self._ahead = _PendingWorker(limits=limits, connection=ours, stdout=stdout, stderr=stderr)
-        self._pending.append(self._ahead)
+        with self._lock:
+            if self._ahead is not None:
+                return
+            ours, theirs = socket.socketpair()
+            stdout, stderr = output_files()
+            with theirs:
+                request = ForkRequest(output_bytes=limits.output_bytes, memory_bytes=limits.memory_mb << 20)
+                descriptors = [theirs.fileno(), stdout.fileno(), stderr.fileno()]
+                with self._alive():
+                    wire.send(self._control, encode_request(request), descriptors)
+            self._ahead = _PendingWorker(limits=limits, connection=ours, stdout=stdout, stderr=stderr)
+            self._pending.append(self._ahead)
 
     def start(self, limits: Limits) -> Worker:
         """Return a new worker confined to the limits; raise `KitError` if none can be forked."""

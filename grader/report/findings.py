@@ -161,7 +161,7 @@ def _is_smallest(sizes: SizeComparison) -> bool:
 
 def where_words(sizes: SizeComparison) -> str:
     """Return the sizes without the leading word "wrong", as in "with num_heads=2; right with num_heads=1"."""
-    alone = "under no_grad alone; wrong " if sizes.without_gradients else ""
+    alone = "only under no_grad; wrong " if sizes.without_gradients else ""
     if sizes.passed is not None:
         changed = {name: size for name, size in sizes.failed.items() if sizes.passed.get(name) != size}
         right = as_arguments({name: sizes.passed[name] for name in changed if name in sizes.passed})

@@ -16,7 +16,7 @@ MOST_NAME = 40
 
 FORMS = (
     ("{tensor} unchanged {line}", "the code on line {line} leaves it as it was"),
-    ("{tensor} equals {other}", "two values are the same; also a number, as in {tensor}{index} equals 0"),
+    ("{tensor} equals {other}", "the two values are equal; the second may be a number, as in {tensor}{index} equals 0"),
     ("{tensor} shape {shape}", "it has this shape"),
     ("{tensor} sums_to_one", "the sums over its last axis are 1"),
     ("{tensor} symmetric", "it equals its transpose"),

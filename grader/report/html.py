@@ -301,7 +301,7 @@ class NotebookVerdict:
         """Return the defects that the page lists, in the order of their numbers."""
         titles = {defect.id: defect.title for defect in self._exercise.defects}
         numbers = self._exercise.numbers()
-        shown = [
+        return [
             ShownDefect(
                 number=numbers[each.id],
                 status=str(each.status),
@@ -311,7 +311,6 @@ class NotebookVerdict:
             )
             for each in shown_defects(self._verdict, self._exercise)
         ]
-        return sorted(shown, key=lambda each: each.number)
 
     @property
     def findings(self) -> list[str]:

@@ -82,7 +82,7 @@ def render_start(entry: OverviewLine, file: str, *, width: int = 100, color: boo
         (f"Grade the code as it is: python -m grader {name}", bool(progress.attempts)),
         ("Read the page: what your code does, what was expected, and at which sizes", bool(progress.attempts)),
         (f"Find out where it goes wrong, step by step: python -m grader guide {name}", bool(progress.guide.started)),
-        (f"Stuck? Ask for a step: python -m grader hint {name}", any(progress.hints_given.values())),
+        (f"Stuck? Ask for a hint: python -m grader hint {name}", any(progress.hints_given.values())),
         (f"Fix what you found in {file}, and grade again", any(each.fixed for each in progress.attempts)),
         ('Repeat until the page says "Fixed"', entry.is_done()),
     ]

@@ -78,7 +78,7 @@ def render_trap(
         words = f"combinations  {caught} of {of} caught; catching all of them earns {points(SUBSETS_POINTS)} point"
         lines.append(_row("", Text(words)))
     if result.half_mended.of:
-        label, whose = ("earlier", "of your own states ") if result.is_at_home else ("half-fixed", "")
+        label, whose = ("earlier", "of your earlier versions ") if result.is_at_home else ("half-fixed", "")
         words = f"{result.half_mended.caught} of {result.half_mended.of} {whose}caught; no points"
         lines.append(_row(label, Text(words)))
     if result.with_own_test.of > 1:

@@ -109,21 +109,22 @@ def _statements(node: ast.AST, place: str = "") -> Iterator[str]:
         if name in blocks:
             inner = hashlib.sha256(f"{line}{name}".encode("utf-8", "surrogatepass")).hexdigest()[:PLACE_LENGTH]
             for each in value:
-                if not _is_docstring(each):
+                if not is_docstring(each):
                     yield from _statements(each, inner)
 
 
 def _tree_text(node: object) -> str:
     """Return a syntax tree as text. Empty fields are omitted, so that it does not depend on Python's version."""
     if isinstance(node, list):
-        return "[" + ",".join(_tree_text(item) for item in node if not _is_docstring(item)) + "]"
+        return "[" + ",".join(_tree_text(item) for item in node if not is_docstring(item)) + "]"
     if not isinstance(node, ast.AST):
         return repr(node)
     fields = ((name, value) for name, value in ast.iter_fields(node) if value not in (None, []))
     return f"{type(node).__name__}(" + ",".join(f"{name}={_tree_text(value)}" for name, value in fields) + ")"
 
 
-def _is_docstring(node: object) -> bool:
+def is_docstring(node: object) -> bool:
+    """Return whether a statement consists of a string."""
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
 
 

@@ -312,6 +312,12 @@ def outputs_of(value: Any) -> list[Any]:
     return list(value) if isinstance(value, tuple | list) else [value]
 
 
+def first_output(value: Any) -> torch.Tensor:
+    """Return the first output in a returned value."""
+    first: torch.Tensor = outputs_of(value)[0]
+    return first
+
+
 def flatten(value: Any) -> list[torch.Tensor]:
     """Return the tensors in a returned value, in order."""
     if isinstance(value, torch.Tensor):

@@ -107,6 +107,13 @@ def size_of(value: str | int, sizes: dict[str, int]) -> int:
     return sizes[value] if isinstance(value, str) else value
 
 
+def largest_sizes(size_case: dict[str, Any]) -> dict[str, int]:
+    """Return the largest sizes of a random size case: the upper ends of its ranges, times the size that each names."""
+    ends = {name: size[-1] if isinstance(size, list) else size for name, size in size_case.items()}
+    factors = {name: size[0] for name, size in size_case.items() if isinstance(size, list) and isinstance(size[0], str)}
+    return {name: end * ends.get(factors[name], 1) if name in factors else end for name, end in ends.items()}
+
+
 def sizes_of(shape: Shape, sizes: dict[str, int]) -> list[int]:
     """Return a shape as numbers, given the size of each name."""
     return [size_of(size, sizes) for size in shape]

@@ -152,8 +152,8 @@ class Kind:
         """Return each of `count` values that the adapter returns; none if their numbers suffice."""
         return []
 
-    def own_arguments(self, inputs: str) -> dict[str, Any]:  # noqa: ARG002 - most have none
-        """Return the arguments that `new` proposes for the adapter; `inputs` are the inputs as YAML text."""
+    def own_arguments(self, sizes: Collection[str]) -> dict[str, Any]:  # noqa: ARG002 - most have none
+        """Return the arguments that `new` proposes for the adapter; `sizes` are the names of the inputs' sizes."""
         return {}
 
 
@@ -298,8 +298,8 @@ class TrainingStep(Kind):
         recorded = [Part(name=f"the model's {name}", first_axis="step") for name in self.layers]
         return [*recorded, *(Part(name=name) for name in self.after_layers[-others:])]
 
-    def own_arguments(self, inputs: str) -> dict[str, Any]:
-        return {"width": "width", "outputs": "classes" if "'classes'" in inputs else "width"}
+    def own_arguments(self, sizes: Collection[str]) -> dict[str, Any]:
+        return {"width": "width", "outputs": "classes" if "classes" in sizes else "width"}
 
 
 class Dataset(Kind):

@@ -74,7 +74,7 @@ BLANK = "FILL IN"
 
 
 def blank(hint: str) -> str:
-    """Return a value for the author to fill in; `what` describes it."""
+    """Return a value for the author to fill in; `hint` describes it."""
     return f"{BLANK} ({hint})"
 
 

@@ -6,7 +6,17 @@ from math import prod
 from typing import Any
 
 from grader.spec.exercise import Defect, Exercise, NearMiss
-from grader.spec.fields import NAME, PATTERNS, FixedSizes, Inputs, MadeInput, names_in, size_names
+from grader.spec.fields import (
+    NAME,
+    PATTERNS,
+    FixedSizes,
+    Inputs,
+    MadeInput,
+    largest_sizes,
+    names_in,
+    shape_of,
+    size_names,
+)
 from grader.spec.interface import Interface
 from grader.spec.problem import KeyPath, Problem, listed, nearest, quoted
 from grader.spec.properties import AN_ARGUMENT, Property, unknown_name, unknown_sizes
@@ -40,7 +50,8 @@ def soundness_problems(exercise: Exercise) -> Iterator[Problem]:
         )
     yield from size_problems(exercise.fixed_sizes, ("sizes",))
     yield from random_size_problems(exercise)
-    yield from _large_size_problems(exercise.fixed_sizes, exercise.interface.inputs, ("sizes",))
+    largest = [largest_sizes(size_case) for size_case in exercise.random_sizes]
+    yield from _large_size_problems([*exercise.fixed_sizes, *largest], exercise.interface.inputs, ("sizes",))
     yield from _interface_problems(exercise)
     for index, check in enumerate(exercise.checks):
         yield from _check_problems(exercise, check, ("checks", index))
@@ -54,9 +65,9 @@ MAX_NUMBERS = 1_000_000
 """The most numbers in one input. Larger inputs take seconds to make and send, and reveal no more defects."""
 
 
-def _large_size_problems(fixed_sizes: FixedSizes, inputs: Inputs, path: KeyPath) -> Iterator[Problem]:
+def _large_size_problems(size_cases: FixedSizes, inputs: Inputs, path: KeyPath) -> Iterator[Problem]:
     """Yield a problem for each size, and each input, that is too large to be graded in time."""
-    for index, size_case in enumerate(fixed_sizes):
+    for index, size_case in enumerate(size_cases):
         large = [name for name, size in size_case.items() if size > MAX_SIZE]
         for name in large:
             expected = f"a size of at most {MAX_SIZE:,}"
@@ -67,8 +78,8 @@ def _large_size_problems(fixed_sizes: FixedSizes, inputs: Inputs, path: KeyPath)
                 remedy="write a size of at most a few hundred",
             )
         for name, spec in inputs.items() if not large else ():
-            shape = spec.shape if isinstance(spec, MadeInput) else spec
-            if not isinstance(shape, list):
+            shape = shape_of(spec)
+            if not shape:
                 continue
             numbers = prod(size_case.get(size, 1) if isinstance(size, str) else size for size in shape)
             if numbers > MAX_NUMBERS:

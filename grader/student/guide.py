@@ -272,7 +272,7 @@ class _Hunt:
         fixed = [each for each in explained.defects if statuses.get(each.id) is DefectStatus.FIXED]
         call = load_call(self._course, self._exercise.id)
         if not fixed:
-            self._show(*plain_lines(f"This card comes with the first fix: {self._command('--card 4')}"))
+            self._show(*plain_lines(f"This card comes with the first fix; then run {self._command('--card 4')}"))
             return
         if call is not None:
             self._answer_evidence_again(call)

@@ -35,9 +35,9 @@ REMEDIES = {
     (FailureKind.CRASH, "TabError"): (
         "Some lines begin with tabs, others with spaces: let your editor turn all of them into spaces."
     ),
-    (FailureKind.ENTRY, ""): "The interface in the exercise's README gives its name and says what it is.",
+    (FailureKind.ENTRY, ""): "The interface in the exercise's README gives the name that the file must define.",
     (FailureKind.UNREADABLE, ""): (
-        "Save it again, or take the starter: python -m grader reset {exercise} keeps what you have."
+        "Save the file again, or restore the starter: python -m grader reset {exercise} keeps a copy of your file."
     ),
     (FailureKind.LOAD, ""): (
         "Remove code that runs on import, such as a training loop: only imports and definitions are needed."
@@ -145,7 +145,7 @@ def _instead_of_steps(
     if crash is not None and not crash.defects and not has_number:
         at = f" ({crash.finding.location})" if crash.finding.location else ""
         step = (
-            f"It stops with {sentence(crash.finding)}{at}. Follow the call there: {command('try', name, shell=shell)}"
+            f"It stops with {sentence(crash.finding)}{at}. Repeat the failed call: {command('try', name, shell=shell)}"
         )
         return Hint(title=f"{name} does not run", steps=[step], total=1)
     if not exercise.defects and is_fixed:
@@ -210,7 +210,7 @@ def _repair_hint(verdict: Verdict, exercise: Exercise, shell: Shell) -> Hint:
     remedy = REMEDIES.get((finding.kind, finding.detail), usual) if finding else usual
     remedy = remedy.format(exercise=verdict.exercise, file=PurePath(verdict.file).name)
     if misspelt:
-        remedy = f"{misspelt} is probably it, spelled in another way: compare the two names letter by letter."
+        remedy = f"You probably meant {misspelt}: compare the two names letter by letter."
     step = f"{verdict.reason}. {remedy}"
     return Hint(title=f"{verdict.exercise} cannot be graded as it stands", steps=[step], total=1)
 

@@ -83,8 +83,7 @@ def mirrored_answers(
         session.load()
         for check in exercise.checks:
             if check.id in weights:
-                session.begin_check()
-                session.allow_all()
+                session.begin_check(has_full_time=True)
                 subject = Subject(session)
                 cache = ReferenceCache(MirrorReference(subject, weights[check.id]))
                 cache.needs_all_size_cases = True

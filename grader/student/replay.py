@@ -205,7 +205,7 @@ def _calls_in_variants(request: Call, values: list[Any]) -> Iterator[tuple[MadeC
     """Yield the calls of a request to call a module in calling variants."""
     options = {name: to_python(value) for name, value in request.options.items()}
     returned = values[0] if values and isinstance(values[0], list) else []
-    if options["differentiated"]:  # each value comes with its gradients
+    if options["learning"]:  # each value comes with its gradients
         returned = [each[0] for each in returned]
     inputs = {name: to_python(value) for name, value in request.arguments.items()}
     for index, words in enumerate(options["variants"][: len(returned) + 1]):

@@ -119,6 +119,11 @@ def _fails_sometimes(observation: Observation, number: int) -> bool:
     return any(not each.passed for each in _of(observation.outcomes, number))
 
 
+def _counting(tests: Sequence[TestResult]) -> list[int]:
+    """Return the indexes of the tests that count."""
+    return [number for number, test in enumerate(tests) if test.standing is Standing.COUNTS]
+
+
 def count_defects(
     exercise: Exercise, tests: Sequence[TestResult], observations: Sequence[Observation]
 ) -> list[DefectResult]:
@@ -126,7 +131,7 @@ def count_defects(
 
     For a decoy, each wrong fix counts as a defect.
     """
-    counting = [number for number, test in enumerate(tests) if test.standing is Standing.COUNTS]
+    counting = _counting(tests)
     single = [each for each in observations if each.implementation.role is Role.DEFECTIVE]
     numbers = exercise.numbers()
     stretch = {numbers[defect.id] for defect in exercise.defects if defect.stretch}
@@ -150,14 +155,14 @@ def count_defects(
 
 def count_caught(tests: Sequence[TestResult], observations: Iterable[Observation], roles: Collection[Role]) -> Count:
     """Return how many of the implementations with these roles some counting test catches."""
-    counting = [number for number, test in enumerate(tests) if test.standing is Standing.COUNTS]
+    counting = _counting(tests)
     wanted = [each for each in observations if each.implementation.role in roles]
     return Count(caught=sum(any(_fails_always(each, test) for test in counting) for each in wanted), of=len(wanted))
 
 
 def count_with_own_test(tests: Sequence[TestResult], observations: Sequence[Observation]) -> Count:
     """Return how many defects have a test that fails on exactly the implementations with the defect."""
-    counting = [number for number, test in enumerate(tests) if test.standing is Standing.COUNTS]
+    counting = _counting(tests)
     variants = [each for each in observations if each.implementation.role in (Role.DEFECTIVE, Role.COMBINED)]
     defects = sorted({defect for each in variants for defect in each.implementation.defects})
     fails: Mapping[int, list[bool]] = {test: [_fails_always(each, test) for each in variants] for test in counting}

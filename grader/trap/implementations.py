@@ -113,7 +113,7 @@ def trap_digest(course: Course, exercise_id: str) -> str:
     parts = (
         exercise_digest(course, exercise_id),
         str(load_exercise(course.description(exercise_id)).numbers()),
-        files_digest(course, f"{exercise_id}-trap", files),
+        files_digest(course, f"trap_{exercise_id}", files),
         kit_digest(course, "traps", ("trap",)),
     )
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()

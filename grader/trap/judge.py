@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 
 from grader.errors import UsageError
-from grader.processes.worker_source import CAN_FORK, open_worker_source
+from grader.processes.worker_source import open_worker_source
 from grader.processes.workers import WorkerSource
 from grader.sandbox.protocol import TestRun
 from grader.sandbox.traps.messages import MOST_TESTS
@@ -41,11 +41,10 @@ def judge_trap(
     seed: int | None = None,
     home: Home | None = None,
     strict: bool = False,
-    spawn: bool = not CAN_FORK,
     lanes: int = 1,
 ) -> TrapResult:
     """Return the result of a trap, judged with new worker processes. `home` is for sealed editions: see `TrapJudge`."""
-    with closing(open_worker_source(course.secret_folders(), spawn=spawn, for_many=True, for_tests=True)) as source:
+    with closing(open_worker_source(course.secret_folders(), for_many=True, for_tests=True)) as source:
         return TrapJudge(course, source, strict=strict, lanes=lanes)(exercise_id, trap, seed=seed, home=home)
 
 

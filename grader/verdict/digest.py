@@ -32,6 +32,7 @@ from typing import Any
 import msgspec
 from msgspec import structs
 
+from grader.sandbox.syntax_trees import is_docstring
 from grader.spec.fields import Record
 from grader.spec.loading import load_exercise
 from grader.spec.paths import PACKAGE, Course, read_cache, write_versioned_cache
@@ -157,7 +158,7 @@ def _write(node: Any, parts: list[str], *, is_read: bool, is_constant: bool) -> 
     """
     if isinstance(node, list):
         for item in node:
-            if not _is_docstring(item):
+            if not is_docstring(item):
                 _write(item, parts, is_read=is_read, is_constant=is_constant)
         return
     if not isinstance(node, ast.AST):
@@ -189,11 +190,6 @@ def is_message(node: ast.AST) -> bool:
         return any(map(PHRASE_WITH_VALUES.search, texts)) and not any(map(CODE.search, texts))
     text = node.value if isinstance(node, ast.Constant) else None
     return isinstance(text, str) and bool(PHRASE.search(text)) and not CODE.search(text)
-
-
-def _is_docstring(node: Any) -> bool:
-    """Return whether a statement consists of a string."""
-    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
 
 
 def _name(function: ast.expr) -> str:

@@ -67,8 +67,8 @@ def judging_file(
         yield refused
         return
     assert isinstance(choice.read, Submission)
-    if _kept:
-        yield _kept[0].judge(course, exercise_id, choice.read, name, seed, spawn=spawn, strict=strict)
+    if _kept and not (spawn or strict):
+        yield _kept[0].judge(course, exercise_id, choice.read, name, seed)
         return
     with open_judge(course, spawn=spawn, strict=strict, first=exercise_id) as judge:
         yield judge(exercise_id, choice.read, name, seed)
@@ -79,8 +79,6 @@ def judge_and_record(
     exercise_id: str,
     choice: Choice,
     checks_of: Callable[[Verdict], Iterable[str]],
-    *,
-    spawn: bool = not CAN_FORK,
 ) -> tuple[Verdict, FailedCheck | None]:
     """Judge a file; then record the requests of the first of the checks `checks_of(verdict)` that fails again.
 
@@ -91,7 +89,7 @@ def judge_and_record(
     if refused is not None:
         return refused, None
     assert isinstance(choice.read, Submission)
-    with open_judge(course, spawn=spawn, first=exercise_id) as judge:
+    with open_judge(course, first=exercise_id) as judge:
         verdict = judge(exercise_id, choice.read, name, seed)
         for check in checks_of(verdict):
             failed = judge.record(exercise_id, choice.read, verdict.seed, check)
@@ -129,22 +127,12 @@ class KeptJudge:
         self._state: tuple[object, ...] = ()
         self._verdict: Verdict | None = None
 
-    def judge(
-        self,
-        course: Course,
-        exercise_id: str,
-        submission: Submission,
-        name: str,
-        seed: int,
-        *,
-        spawn: bool,
-        strict: bool,
-    ) -> Verdict:
+    def judge(self, course: Course, exercise_id: str, submission: Submission, name: str, seed: int) -> Verdict:
         """Return the verdict on a submission. Open the exercise anew if one of its files has changed."""
         if self._judge is None:
-            self._judge = self._opened.enter_context(open_judge(course, spawn=spawn, strict=strict, first=exercise_id))
+            self._judge = self._opened.enter_context(open_judge(course, first=exercise_id))
             self._course = course
-        elif course != self._course or spawn or strict:
+        elif course != self._course:
             raise KitError("this process judges another course; run the command with --cold")
         state = (exercise_id, course.stamps(exercise_id), stamp_of(course.key(exercise_id)))
         if self._state and state != self._state:

@@ -33,7 +33,7 @@ def find_key(course: Course, runner: Runner) -> Key:
         return cached
     with extend_time_limit(runner):
         _require_sound_reference(course, runner)
-        key = _read_key(course.key(runner.exercise.id), digest) or _make_key(course, runner)
+        key = _read_key(course.key(runner.exercise.id), digest) or _make_key(course, runner, digest)
     write_versioned_cache(cache, encode_key(key))
     return key
 
@@ -55,8 +55,8 @@ def has_key(course: Course, exercise_id: str) -> bool:
     return _read_key(course.key(exercise_id), key_digest(course, exercise_id)) is not None
 
 
-def _make_key(course: Course, runner: Runner) -> Key:
-    """Return a new key by examining every variant."""
+def _make_key(course: Course, runner: Runner, digest: str) -> Key:
+    """Return a new key by examining every variant. The digest is that of the files before the examination."""
     exercise = runner.exercise
     reference = course.reference(exercise.id).read_text(encoding="utf-8")
     signatures, methods = {}, {}
@@ -76,7 +76,7 @@ def _make_key(course: Course, runner: Runner) -> Key:
         signatures[name] = examination.failures()
         methods[name] = examination.methods
     return Key(
-        digest=key_digest(course, exercise.id),
+        digest=digest,
         signatures=signatures,
         methods=methods,
         near_misses=dict(_examine_near_misses(runner, reference)),

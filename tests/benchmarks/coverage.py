@@ -24,7 +24,7 @@ from typing import Any
 
 from grader.checks.calling_variants import AXES, choose_calling_variants
 from grader.checks.outcome import CallingVariant, Dtype, Gradients, History, Scale
-from grader.checks.size_cases import size_cases_of, varied_checks
+from grader.checks.size_cases import SizeCasePlanner, size_cases_of
 from grader.spec.exercise import Exercise
 from grader.spec.fields import names_in
 from grader.spec.loading import load_exercise
@@ -38,7 +38,7 @@ Call = tuple[str, Any, CallingVariant]
 
 def calls_of(exercise: Exercise) -> list[Call]:
     """Return all calls in calling variants of a run."""
-    chosen = choose_calling_variants(varied_checks(exercise))
+    chosen = choose_calling_variants(SizeCasePlanner(exercise).varied_checks)
     return [(check, place, variant) for (check, place), variants in chosen.items() for variant in variants]
 
 
@@ -54,7 +54,7 @@ def pairs_of(calls: list[Call]) -> set[frozenset[tuple[str, Any]]]:
 
 def possible_pairs(exercise: Exercise, calls: list[Call]) -> set[frozenset[tuple[str, Any]]]:
     """Return the pairs that can meet, of the values that occur in calls of the usual scale."""
-    checks = varied_checks(exercise)
+    checks = SizeCasePlanner(exercise).varied_checks
     axes: dict[str, set[Any]] = {"check": {check.id for check in checks}}
     axes["place"] = {place for check in checks for place in check.places}
     for axis, values in AXES.items():
@@ -70,7 +70,7 @@ def possible_pairs(exercise: Exercise, calls: list[Call]) -> set[frozenset[tuple
 
 def can_meet(exercise: Exercise, pair: dict[str, Any]) -> bool:
     """Return whether two values can be in one call."""
-    for check in varied_checks(exercise):
+    for check in SizeCasePlanner(exercise).varied_checks:
         is_this = pair.get("check", check.id) == check.id
         has_place = pair.get("place", check.places[0]) in check.places
         place = pair.get("place")
@@ -102,7 +102,7 @@ def line(exercise: Exercise) -> str:
     large = sum(variant.scale is Scale.LARGE for _, _, variant in calls)
     sizes = ", ".join(f"{name} {size}" for name, size in largest_sizes(exercise).items())
     columns = (
-        f"checks {len(exercise.checks)}  varied {len(varied_checks(exercise))}  calls {len(calls)}",
+        f"checks {len(exercise.checks)}  varied {len(SizeCasePlanner(exercise).varied_checks)}  calls {len(calls)}",
         f"pairs {len(met & possible)} of {len(possible)}  large {large}  sizes {sizes}",
     )
     return "  ".join((exercise.id, *columns))

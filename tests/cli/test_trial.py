@@ -140,8 +140,10 @@ IN_VARIANTS = {
 """Lines that make a right module fail in some calling variants alone, by the words of one of them."""
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("line", [*dict.fromkeys(IN_VARIANTS.values())])
+FIRST, *OTHERS = dict.fromkeys(IN_VARIANTS.values())
+
+
+@pytest.mark.parametrize("line", [FIRST, *(pytest.param(line, marks=pytest.mark.slow) for line in OTHERS)])
 def test_a_calling_variant_is_repeated_with_its_mode_dtype_layout_and_history(own_course, run_cli, tmp_path, line):
     module, _ = own_course.editable_files(EXERCISE)
     module.write_bytes(own_course.reference(EXERCISE).read_bytes())

@@ -85,8 +85,7 @@ from grader.submission import submission_from_text
 
 exercise = load_exercise(find_course(Path.cwd()).description("exercise_03"))
 session = Session(source, exercise, submission_from_text(sys.stdin.read()))
-session.begin_check()
-session.allow_all()
+session.begin_check(has_full_time=True)
 sizes = {"input_dim": 4, "output_dim": 6, "context_length": 8, "dropout": 0.0}
 module = Subject(session).build(sizes, at_once=False)
 print(module.run_probe(call_elsewhere, {"x": torch.randn(2, 3, 4)})[1], module.attribute("late"))

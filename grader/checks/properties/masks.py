@@ -22,7 +22,7 @@ from grader.checks.outputs import nth_output
 from grader.checks.proxies import ModuleProxy, Pass
 from grader.checks.session import SubjectRaisedError
 from grader.sandbox.values import flatten
-from grader.spec.fields import size_of
+from grader.spec.fields import sizes_of
 from grader.spec.properties import (
     AcceptsMasks,
     MaskedRowsStayFinite,
@@ -40,14 +40,13 @@ def try_accepts_masks(check: AcceptsMasks, context: Context, case: Case) -> None
     masks = []
     for index in range(max(len(check.shapes), len(check.dtypes))):
         shape, dtype = check.shapes[index % len(check.shapes)], check.dtypes[order[index % len(order)]]
-        sizes = [size_of(size, case.sizes) for size in shape]
-        masks.append(_random_mask(sizes, check.keys).to(getattr(torch, dtype)))
+        masks.append(_random_mask(sizes_of(shape, case.sizes), check.keys).to(getattr(torch, dtype)))
     calls = [{**case.inputs, check.mask: mask} for mask in masks]
     for mask, inputs, observed in zip(masks, calls, _returned(ours, check.method, calls), strict=True):
         compared = Compared(action=f"with a mask of shape {tuple(mask.shape)} and dtype {str(mask.dtype)[6:]}")
         compare(observed, theirs.call(check.method, **inputs), compared)
     large_inputs = {name: value * check.loudness for name, value in case.tensors().items() if name != check.mask}
-    lonely = _random_mask([size_of(size, case.sizes) for size in check.shapes[0]], check.keys, visible=0.0)
+    lonely = _random_mask(sizes_of(check.shapes[0], case.sizes), check.keys, visible=0.0)
     inputs = {**case.inputs, **large_inputs, check.mask: lonely.to(getattr(torch, check.dtypes[order[0]]))}
     action = f"with inputs {check.loudness:g} times as large and a mask that leaves each query a single key"
     expected = theirs.call(check.method, **inputs)

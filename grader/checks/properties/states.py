@@ -6,7 +6,7 @@ import torch
 from msgspec import structs
 
 from grader.checks.case import Case, make_case
-from grader.checks.compare import Failure, compare, describe, require_tensor
+from grader.checks.compare import Failure, compare, describe, require_tensor, shape_differences
 from grader.checks.context import Context, runs
 from grader.checks.outcome import FailureKind
 from grader.checks.outputs import require_declared
@@ -42,14 +42,9 @@ def _compare_keys(observed: dict[str, Any], expected: dict[str, Any]) -> None:
     for name, value in observed.items():
         require_tensor(value, f"the state dict's {name}")
     ours, theirs = ({name: tuple(value.shape) for name, value in each.items()} for each in (observed, expected))
-    missing = ", ".join(f"{name} {shape}" for name, shape in theirs.items() if ours.get(name) != shape)
-    extra = ", ".join(f"{name} {shape}" for name, shape in ours.items() if theirs.get(name) != shape)
+    missing, extra = shape_differences(ours, theirs)
     if missing or extra:
-        raise Failure(
-            FailureKind.STATE,
-            expected=missing,
-            observed=excerpt(extra),
-        )
+        raise Failure(FailureKind.STATE, expected=missing, observed=extra)
 
 
 def _load(ours: ModuleProxy, state: dict[str, Any], loaded: dict[str, Any]) -> None:

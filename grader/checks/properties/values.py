@@ -24,6 +24,7 @@ from grader.checks.compare import (
     require_form,
     require_gradients,
     require_tensor,
+    shape_differences,
 )
 from grader.checks.context import Context, runs
 from grader.checks.outcome import CallingVariant, Dtype, FailureKind, Gradients, History, Mode
@@ -34,7 +35,6 @@ from grader.checks.proxies import ModuleProxy
 from grader.checks.session import SubjectRaisedError
 from grader.checks.subjects import parts_of
 from grader.checks.variant_calls import compare_in_calling_variants
-from grader.sandbox.text import listed_first
 from grader.spec.fields import MadeInput
 from grader.spec.properties import (
     AttributeMatchesReference,
@@ -203,8 +203,7 @@ def try_keeps_dtype(check: KeepsDtype, context: Context, case: Case) -> None:
 def try_keeps_parameters(check: KeepsParameters, context: Context, case: Case) -> None:
     modules = context.ours(check, case), context.reference.build(case.arguments)
     ours, theirs = (module.shapes() for module in modules)
-    missing = listed_first([f"{name} {shape}" for name, shape in theirs.items() if ours.get(name) != shape])
-    extra = listed_first([f"{name} {shape}" for name, shape in ours.items() if theirs.get(name) != shape])
+    missing, extra = shape_differences(ours, theirs)
     if missing or extra:
         raise Failure(
             FailureKind.PARAMETERS,

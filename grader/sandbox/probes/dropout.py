@@ -8,7 +8,7 @@ from torch.nn.functional import dropout, scaled_dot_product_attention
 from torch.overrides import TorchFunctionMode
 
 from grader.sandbox.subject import Subject
-from grader.sandbox.values import outputs_of
+from grader.sandbox.values import first_output
 
 STEPS = (1e-5, 1e-3)
 """The lengths of steps along a direction.
@@ -73,7 +73,7 @@ def response(subject: Subject, inputs: dict[str, Any]) -> Any:
 
     def output(instead: torch.Tensor) -> torch.Tensor:
         with InsteadOfDropout(instead):
-            return _first(subject.module(**inputs)).flatten()
+            return first_output(subject.module(**inputs)).flatten()
 
     with torch.no_grad():
         with InsteadOfDropout() as plain:
@@ -104,7 +104,7 @@ def slopes(
         def output(length: float) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
             torch.set_rng_state(generator_state)  # noqa: B023 - called before the next direction
             leaves = {name: (value + length * steps[name]).requires_grad_() for name, value in floats.items()}  # noqa: B023 - called at once
-            return _first(module(**{**inputs, **leaves})), leaves
+            return first_output(module(**{**inputs, **leaves})), leaves
 
         value, leaves = output(0.0)
         cotangent = torch.randn_like(value)
@@ -132,9 +132,3 @@ def _agrees(rise: torch.Tensor, slope: torch.Tensor, steepness: float) -> bool:
 
 def _count_agreeing(rises: list[torch.Tensor], found: list[torch.Tensor], steepness: float) -> int:
     return sum(_agrees(rise, slope, steepness) for rise, slope in zip(rises, found, strict=True))
-
-
-def _first(value: Any) -> torch.Tensor:
-    """Return the first output."""
-    first: torch.Tensor = outputs_of(value)[0]
-    return first

@@ -5,7 +5,7 @@ from typing import Any
 import torch
 
 from grader.sandbox.subject import Subject
-from grader.sandbox.values import outputs_of
+from grader.sandbox.values import first_output
 
 STEP_LENGTH = 0.02
 """The length of each step, all parameters together."""
@@ -17,7 +17,7 @@ def descend(subject: Subject, inputs: dict[str, Any], *, steps: int) -> torch.Te
     losses = []
     with torch.enable_grad():
         for _ in range(steps + 1):
-            losses.append((_first(subject.module(**inputs)) - 1.0).square().mean())
+            losses.append((first_output(subject.module(**inputs)) - 1.0).square().mean())
             gradients = torch.autograd.grad(losses[-1], parameters, allow_unused=True)
             moved = [(each, grad) for each, grad in zip(parameters, gradients, strict=True) if grad is not None]
             norm = sum(float(grad.square().sum()) for _, grad in moved) ** 0.5 or 1.0
@@ -31,10 +31,5 @@ def call_twice(subject: Subject, inputs: dict[str, Any]) -> list[torch.Tensor]:
     outputs = []
     for _ in range(2):
         torch.default_generator.manual_seed(0)
-        outputs.append(_first(subject.module(**inputs)))
+        outputs.append(first_output(subject.module(**inputs)))
     return outputs
-
-
-def _first(value: Any) -> torch.Tensor:
-    first: torch.Tensor = outputs_of(value)[0]
-    return first

@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import torch
-from msgspec import structs
 
 from grader.sandbox.traps import shipping
 from grader.sandbox.traps.messages import (
@@ -72,7 +71,6 @@ class Remote:
         ]
         if unsendable:
             raise TypeError(f"{unsendable[0]} cannot be given to the subject; use tensors and plain values")
-        models.sort(key=lambda model: isinstance(model, torch.optim.Optimizer))
         shipped = [shipping.pack(model, writer) for model in models]
         data = self._modules.get(target)
         bound = self._bound.get(target, [])
@@ -81,14 +79,8 @@ class Remote:
             target=target,
             path=path,
             name=name,
-            arguments=_numbered(sent_arguments, arguments, models),
-            keywords=dict(
-                zip(
-                    sent_keywords,
-                    _numbered(list(sent_keywords.values()), list((keywords or {}).values()), models),
-                    strict=True,
-                )
-            ),
+            arguments=sent_arguments,
+            keywords=sent_keywords,
             state=data.changes(target, writer) if data is not None else None,
             bound=_bound_places(bound, writer),
             tensors=writer.tensors,
@@ -154,7 +146,7 @@ class Remote:
         """Call a function of the test, and return the answer for the subject."""
         reader = Reader(request.tensors, self._object)
         bound = self._bound.get(request.target, [])
-        writer = Writer(lambda value: self._special(value, []))
+        writer = Writer(self._special_if_returned)
         outer = self._lent
         with torch.no_grad():
             _take_bound(request.bound, reader, bound)
@@ -172,6 +164,12 @@ class Remote:
         self._lent += writer.objects
         return Perform(action=action, arguments=arguments, bound=sent, tensors=writer.tensors)
 
+    def _special_if_returned(self, value: Any) -> Value | None:
+        """Like `_special`, for what a function of the test returns to the subject."""
+        if isinstance(value, torch.nn.Module | torch.optim.Optimizer):
+            raise TypeError("a function that the subject calls cannot return a model; return tensors or plain values")
+        return self._special(value, [])
+
     def _special(self, value: Any, models: list[Any]) -> Value | None:
         if isinstance(value, ObjectProxy):
             return Handle(number=value._number, path=value._path)  # noqa: SLF001 - a proxy's own number
@@ -179,9 +177,10 @@ class Remote:
             self._functions.append(value)
             return Function(number=len(self._functions) - 1)
         if isinstance(value, torch.nn.Module | torch.optim.Optimizer):
-            if not any(model is value for model in models):
+            number = next((number for number, model in enumerate(models) if model is value), len(models))
+            if number == len(models):
                 models.append(value)
-            return Model(number=-1)
+            return Model(number=number)
         return None
 
     def _connect_gradients(self, reply: Performed, reader: Reader, writer: Writer, data: "ModuleData | None") -> None:
@@ -197,7 +196,7 @@ class Remote:
                 arguments=[back.value(each) for each in gradients],
                 tensors=back.tensors,
             )
-            answer = self._ask(structs.replace(request, tensors=back.tensors))
+            answer = self._ask(request)
             found: list[torch.Tensor | None] = Reader(answer.tensors, self._object).value(answer.value)
             return found
 
@@ -239,16 +238,6 @@ def _take_bound(places: list[tuple[int, int, int]], reader: Reader, bound: list[
         if not same(bound[index].data, reader.tensors[value]):
             bound[index].copy_(reader.tensors[value])
         bound[index].grad = reader.tensors[gradient] if gradient >= 0 else None
-
-
-def _numbered(values: list[Value], originals: Sequence[Any], models: list[Any]) -> list[Value]:
-    """Give each model its number, which is known once all are collected."""
-    return [
-        Model(number=next(number for number, model in enumerate(models) if model is original))
-        if isinstance(value, Model)
-        else value
-        for value, original in zip(values, originals, strict=True)
-    ]
 
 
 class _Connection(torch.autograd.Function):

@@ -120,18 +120,13 @@ def _new_optimizer(shipped: Shipped, reader: Reader) -> torch.optim.Optimizer:
         raise NotShippedError(f"there is no optimizer torch.optim.{shipped.optimizer}")
     make: Callable[..., torch.optim.Optimizer] = kind
     groups = reader.value(shipped.groups)
-    optimizer = make([{"params": group["params"]} for group in groups], **_options(kind, groups[0]))
+    options = {"lr": groups[0]["lr"]} if "lr" in groups[0] else {}  # some optimizers require a learning rate
+    optimizer = make([{"params": group["params"]} for group in groups], **options)
     for own, given in zip(optimizer.param_groups, groups, strict=True):
         own.update({name: value for name, value in given.items() if name != "params"})
     for parameter, entries in reader.value(shipped.state):
         optimizer.state[parameter] = entries
     return optimizer
-
-
-def _options(kind: type, group: dict[str, Any]) -> dict[str, Any]:
-    """Return the learning rate, which some optimizers require; the groups hold everything else."""
-    del kind
-    return {"lr": group["lr"]} if "lr" in group else {}
 
 
 def copy_back(target: Any, source: Any) -> None:

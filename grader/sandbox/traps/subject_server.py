@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from grader.sandbox.protocol import MAX_TEXT
 from grader.sandbox.text import cut, sendable
@@ -34,8 +34,8 @@ from grader.sandbox.traps.messages import (
     decode_perform,
     encode,
 )
-from grader.sandbox.traps.values import Change, Reader, TooLargeError, Writer, noisy, same
-from grader.sandbox.values import TORCH_DTYPES, type_name
+from grader.sandbox.traps.values import Change, Reader, Writer, noisy, same
+from grader.sandbox.values import TORCH_DTYPES, type_name, version_of
 
 READABLE = re.compile(r"(?!__)[A-Za-z_]\w*")
 """Names that a test may read: none with two underscores in front, which lead to code objects."""
@@ -81,6 +81,8 @@ class SubjectServer:
         self._subject = vars(namespace)[entry]
         self._objects: dict[int, _Object] = {}
         self._calls: dict[int, _Call] = {}
+        self._models: list[Any] = []
+        """The models and optimizers that the test passed to the current call."""
         self._made = 0
 
     def perform(self, payload: bytes, *, noise: bool) -> bytes:
@@ -96,15 +98,7 @@ class SubjectServer:
                 return encode(_failed(error, printed.getvalue()))
             return encode(Failed(types=["Exception"], text="an exception that cannot be shown"))
         text = sendable(printed.getvalue()[:MOST_PRINTED])
-        return encode(
-            Performed(
-                **{
-                    **{name: getattr(reply, name) for name in reply.__struct_fields__},
-                    "printed": text,
-                    "generator": generator,
-                }
-            )
-        )
+        return encode(structs.replace(reply, printed=text, generator=generator))
 
     @contextlib.contextmanager
     def _settings(self, request: Perform) -> Iterator[None]:
@@ -128,15 +122,14 @@ class SubjectServer:
             return self._backward(request, reader)
         writer = Writer(self._handle_of, change)
         sent = self._as_sent(request, reader)
-        models = [shipping.unpack(each, reader) for each in request.shipped]
-        self._models = models
+        models = self._models = [shipping.unpack(each, reader) for each in request.shipped]
         shipping.connect(models, request.shipped, reader)
         arguments = [self._argument(reader, sent, each) for each in request.arguments]
         keywords = {name: self._argument(reader, sent, each) for name, each in request.keywords.items()}
         item = self._objects.get(request.target)
         self._bind(request.bound, item, reader)
         self._target, self._lent = request.target, []
-        versions = [_version(each) for each in sent]
+        versions = [version_of(each) for each in sent]
         with torch.set_grad_enabled(request.grad):
             value = self._run(request, arguments, keywords, sent)
             is_grad_enabled = torch.is_grad_enabled()
@@ -145,13 +138,15 @@ class SubjectServer:
         converted = writer.value(value)
         outputs = [place for place, each in enumerate(writer.objects) if each.requires_grad]
         written = [
-            (place, writer.place(each.detach())) for place, each in enumerate(sent) if _version(each) != versions[place]
+            (place, writer.place(each.detach()))
+            for place, each in enumerate(sent)
+            if version_of(each) != versions[place]
         ]
         bound = self._bound_values(item, writer)
         lent = [
             (place, writer.place(each.detach()))
             for place, (each, old) in enumerate(self._lent)
-            if _version(each) != old
+            if version_of(each) != old
         ]
         structure, state = self._changes(item, writer, request) if item is not None else (None, None)
         shipped = [shipping.pack(model, writer) for model in models]
@@ -180,7 +175,6 @@ class SubjectServer:
                 parameters: list[torch.Tensor] = [each for each in sent if isinstance(each, torch.nn.Parameter)]
                 item = _Object(value, [] if isinstance(value, torch.nn.Module) else parameters)
                 self._objects[self._made] = item
-                return value
             return value
         part = self._part(request.target, request.path)
         if request.action == "read":
@@ -247,7 +241,7 @@ class SubjectServer:
             self._bind(answer.bound, item, reader)
             if answer.action == "raise":
                 raise RuntimeError("a function of the test raised an exception")
-            self._lent += [(each, _version(each)) for each in reader.tensors]
+            self._lent += [(each, version_of(each)) for each in reader.tensors]
             return reader.value(answer.arguments[0])
 
         return call
@@ -374,10 +368,6 @@ def _generator_state() -> bytes:
     return bytes(torch.default_generator.get_state().numpy().tobytes())
 
 
-def _version(tensor: torch.Tensor) -> int:
-    return 0 if tensor.is_inference() else tensor._version  # noqa: SLF001 - torch has no public name for it
-
-
 def _tensors_of(module: Any) -> dict[str, torch.Tensor]:
     """Return the parameters and buffers of a module by name."""
     if not isinstance(module, torch.nn.Module):
@@ -411,6 +401,3 @@ def _failed(error: BaseException, printed: str) -> Failed:
     return Failed(
         types=names, text=cut(text, MAX_TEXT), generator=_generator_state(), printed=sendable(printed[:MOST_PRINTED])
     )
-
-
-__all__ = ["SubjectServer", "TooLargeError"]

@@ -15,7 +15,7 @@ import os, time
 from grader.processes.task_pool import TaskPool
 
 def wait(source):
-    print(os.getpid(), flush=True)
+    os.write(1, f"{os.getpid()}\\n".encode())  # one write, because two processes share the pipe
     time.sleep(60)
 
 if __name__ == "__main__":

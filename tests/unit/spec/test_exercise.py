@@ -432,6 +432,9 @@ def test_unreasonable_sizes_are_refused_with_their_place(load):
         load("sizes: [{batch: 1, size: 2}]", "sizes: [{batch: 1, size: 1000000}]")
     with pytest.raises(SpecError, match=r"sizes\[0\]: expected inputs of at most 1,000,000 numbers, got 15,000,000 in"):
         load("sizes: [{batch: 1, size: 2}]", "sizes: [{batch: 300, size: 50000}]")
+    random_cases = "sizes: [{batch: 1, size: 2}, {batch: [300, 400], size: [batch, 90, 99]}]"
+    with pytest.raises(SpecError, match=r"sizes\[1\]: expected inputs of at most 1,000,000 numbers, got 15,840,000 in"):
+        load("sizes: [{batch: 1, size: 2}]", random_cases)
 
 
 def test_sizes_may_be_equal_if_they_differ_in_another_case():
