@@ -239,7 +239,7 @@ def test_a_class_off_by_one_letter_is_named_before_a_reset_is_advised(own_course
     )
     page = " ".join(render_terminal(verdict, exercise).split())
     assert f"Next: rename {name[:-1]} to {name}, then python -m grader {EXERCISE}" in page
-    assert f"{name[:-1]} is probably it" in next_hint(own_course, exercise, verdict).steps[0]
+    assert f"You probably meant {name[:-1]}:" in next_hint(own_course, exercise, verdict).steps[0]
     other = msgspec.structs.replace(
         verdict, unloadable=Finding(kind=FailureKind.ENTRY, message=text, names_found=["Block", "Mask"])
     )
@@ -554,4 +554,4 @@ def test_the_hint_for_an_empty_file_says_how_to_get_the_starter_back(own_course,
     module, _ = own_course.editable_files(EXERCISE)
     module.write_text("", encoding="utf-8")
     shown = " ".join(run_cli("hint", EXERCISE, cwd=own_course.root).stdout.split())
-    assert "python -m grader reset exercise_03 keeps what you have" in shown
+    assert "python -m grader reset exercise_03 keeps a copy of your file" in shown
