@@ -62,7 +62,7 @@ class SizeCasePlanner:
     """Plans the size cases of an exercise's checks. What depends on no seed is computed once."""
 
     def __init__(self, exercise: Exercise) -> None:
-        self._exercise = exercise
+        self.exercise = exercise
         self._longest = _longest(exercise.random_sizes, exercise.interface.inputs)
         self._most_equal = max(exercise.random_sizes, key=_count_of_equal_sizes, default=None)
         self._varies = bool(exercise.random_sizes) and exercise.interface.kind.has_calling_variants
@@ -91,12 +91,12 @@ class SizeCasePlanner:
     @functools.cached_property
     def varied_checks(self) -> tuple[VariedCheck, ...]:
         """The checks that call the module in calling variants."""
-        return tuple(self._varied_check(check) for check in self._exercise.checks if self._is_varied(check))
+        return tuple(self._varied_check(check) for check in self.exercise.checks if self._is_varied(check))
 
     def _sizes_of(self, check: Property, name: str) -> tuple[list[_Sizes], list[_Sizes]]:
         """Return the sizes of the fixed size cases, and of the random ones."""
-        fixed_sizes = check.sizes or self._exercise.fixed_sizes
-        random_sizes = self._exercise.random_sizes
+        fixed_sizes = check.sizes or self.exercise.fixed_sizes
+        random_sizes = self.exercise.random_sizes
         places = self._fixed_places(check)
         fixed = [
             _Sizes(name=f"{name}/{index}", sizes=sizes, place=index - len(fixed_sizes))
@@ -112,7 +112,7 @@ class SizeCasePlanner:
             return fixed, once_more
         if not (check.uses_random_sizes and random_sizes):
             return fixed, []
-        has_calling_variants = self._exercise.interface.kind.has_calling_variants
+        has_calling_variants = self.exercise.interface.kind.has_calling_variants
         random_cases = [
             _Sizes(
                 name=f"{name}/drawn {place}",
@@ -133,9 +133,9 @@ class SizeCasePlanner:
         if check.sizes:
             return []
         if _runs_all(check):
-            return self._exercise.random_sizes
-        first, longest, most_equal = self._exercise.random_sizes[:1], self._longest, self._most_equal
-        if check.is_plain() or longest is None or not self._exercise.interface.kind.has_calling_variants:
+            return self.exercise.random_sizes
+        first, longest, most_equal = self.exercise.random_sizes[:1], self._longest, self._most_equal
+        if check.is_plain() or longest is None or not self.exercise.interface.kind.has_calling_variants:
             return first
         return [*first, longest, *([] if most_equal is None or most_equal is longest else [most_equal])]
 
@@ -148,7 +148,7 @@ class SizeCasePlanner:
         return self._varies and check.is_varied()
 
     def _varied_check(self, check: Property) -> VariedCheck:
-        exercise = self._exercise
+        exercise = self.exercise
         fixed_sizes, random_sizes = check.sizes or exercise.fixed_sizes, exercise.random_sizes
         sizes = {place: fixed_sizes[place] for place in self._fixed_places(check)}
         sizes |= {random_sizes.index(spec): draw_sizes(spec, "any sizes") for spec in self._random_specs(check)}
@@ -164,7 +164,7 @@ class SizeCasePlanner:
     def _calling_variants(self, check: Property, case: _Sizes) -> tuple[CallingVariant, ...]:
         """Return the calling variants; if no two inputs have the same shape, none of them shares tensors."""
         variants = choose_calling_variants(self.varied_checks).get((check.id, case.place), ())
-        if inputs_of_one_shape(self._exercise, check, case.sizes):
+        if inputs_of_one_shape(self.exercise, check, case.sizes):
             return variants
         return tuple(structs.replace(each, sharing=Sharing.SEPARATE) for each in variants)
 

@@ -226,7 +226,7 @@ def test_a_small_safetensors_file_replaces_a_reference(released):
 
 
 def test_an_exercise_with_too_much_to_record_is_sealed_without_its_largest_size_cases(course, judge_text):
-    exercise = load_exercise(course.description("exercise_30"))
+    exercise = load_exercise(course.description("exercise_34"))
 
     def sealed(most_bytes: int) -> SealedExercise:
         with Runner(course, exercise, judge_text.source) as runner:
