@@ -231,7 +231,7 @@ def test_an_interrupted_proof_goes_on_where_it_stopped(own_course: Course) -> No
     with pytest.raises(KeyboardInterrupt):
         prove(own_course, [EXERCISE], stop_after_six)
     cache = own_course.state_folder() / "proofs" / f"{EXERCISE}.jsonl"
-    cache.write_bytes(cache.read_bytes() + b'["status-0123')  # the line that was being written
+    cache.write_bytes(cache.read_bytes() + b'\n["status-0123')  # the line that was being written
     (proof,) = prove(own_course, [EXERCISE], lambda _, total: totals.append(total))
     assert totals[-1] == totals[0] - 6
     assert proof.holds(), proof
