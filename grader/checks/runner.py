@@ -78,7 +78,7 @@ class PropertyCheck:
         self.compares_values, self.is_slow = record.compares_values(), record.is_slow
         self._record, self._planner = record, planner
         self._planned: tuple[SizeCasePlanner, int, SizeCasePlan] | None = None
-        """The size cases of one exercise at one seed, reused for all submissions, with their planner and the seed."""
+        """The planner and the seed of the last run, and its size cases, which other submissions reuse."""
 
     def run(self, context: Context, seed: int, point: FailurePoint | None = None) -> None:
         planner = self._planner()

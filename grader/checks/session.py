@@ -162,7 +162,7 @@ class Session:
     def begin_check(self, *, has_full_time: bool = False) -> None:
         """Start the clock of one check.
 
-        It gets the full time limit if it is a retry, or slow for reasons outside the submission.
+        Pass `has_full_time` if the check is a retry, or if it is slow for reasons outside the submission.
         """
         self.log = CheckLog()
         least = LEAST_AFTER_A_HANG if self._hangs else LEAST_CHECK_SECONDS

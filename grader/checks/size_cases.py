@@ -204,7 +204,7 @@ def draw_sizes(spec: dict[str, Any], name: str) -> dict[str, int]:
 
 
 def _count_of_equal_sizes(spec: dict[str, Any]) -> int:
-    """Return how many of the drawn sizes equal another one."""
+    """Return how many of the drawn sizes repeat an earlier one."""
     sizes = draw_sizes(spec, "most equal")
     return len(sizes) - len({*sizes.values()})
 

@@ -20,9 +20,10 @@ large inputs in float32, and gradients of modules that keep statistics, in calli
 
 import argparse
 import itertools
+from collections.abc import Iterable
 from typing import Any
 
-from grader.checks.calling_variants import AXES, choose_calling_variants
+from grader.checks.calling_variants import AXES, VariedCheck, choose_calling_variants
 from grader.checks.outcome import CallingVariant, Dtype, Gradients, History, Scale
 from grader.checks.size_cases import SizeCasePlanner, size_cases_of
 from grader.spec.exercise import Exercise
@@ -65,12 +66,12 @@ def possible_pairs(exercise: Exercise, calls: list[Call]) -> set[frozenset[tuple
         for value in axes[one]
         for another in axes[other]
     }
-    return {pair for pair in pairs if can_meet(exercise, dict(pair))}
+    return {pair for pair in pairs if can_meet(checks, dict(pair))}
 
 
-def can_meet(exercise: Exercise, pair: dict[str, Any]) -> bool:
-    """Return whether two values can be in one call."""
-    for check in SizeCasePlanner(exercise).varied_checks:
+def can_meet(checks: Iterable[VariedCheck], pair: dict[str, Any]) -> bool:
+    """Return whether two values can be in one call of one of these checks."""
+    for check in checks:
         is_this = pair.get("check", check.id) == check.id
         has_place = pair.get("place", check.places[0]) in check.places
         place = pair.get("place")

@@ -74,6 +74,7 @@ def test_a_draft_has_neither_docstrings_nor_needless_parentheses_nor_a_negative_
     text, _ = rewritten(source, random.Random(0))
     texts = [text, *(each.was for each in faults_of(text, random.Random(5)))]
     for each in texts:
+        assert "((" not in each.replace("((x", "")
         for mark in ('"""', "-0", "+1", "(2)", "return (", "(total"):
             assert mark not in each
     assert any("dim=0" in each for each in texts)

@@ -26,7 +26,7 @@ if __name__ == "__main__":
 """
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="the kernel ends them on Linux alone")
+@pytest.mark.skipif(sys.platform != "linux", reason="only on Linux does the kernel end a process when its parent ends")
 @pytest.mark.parametrize("ending", [signal.SIGTERM, signal.SIGKILL])
 def test_no_process_of_a_pool_outlives_the_process_that_was_killed(tmp_path, ending):
     script = tmp_path / "starting.py"

@@ -12,7 +12,7 @@ from grader.sandbox.traps.subject_server import SubjectServer
 
 
 def remote_of(subject: Any) -> Remote:
-    """Return a subject's proxy and its server in one process."""
+    """Return a proxy of a subject whose server runs in this process."""
 
     def exchange(payload: bytes) -> bytes:
         request = decode_outcome(payload)
