@@ -128,9 +128,9 @@ def _prepare_one(source: WorkerSource, course: Course, exercise: Exercise, expla
     }
     passes = "its starter passes every check that needs no Python, and would look fixed"
     return Prepared(
-        exercise=sealed.exercise,
+        exercise=exercise,
         files={name: content for name, content in files.items() if content},
-        hidden=count - len(sealed.exercise.checks),
+        hidden=count - len(exercise.checks),
         explained=sealed.explained,
         why_not="" if sealed.fails_starter else f"{exercise.id}: {passes}; add a property that detects a defect",
     )

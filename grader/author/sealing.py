@@ -1,10 +1,9 @@
 """Seal an exercise: record the answers of its reference at a few seeds, so that checks run without the reference."""
 
-from math import prod
 from typing import Any
 
 import msgspec
-from msgspec import Struct, structs
+from msgspec import Struct
 
 from grader.author.explaining import lock_explanations
 from grader.checks.outcome import Examination, Key, Status, variant_name
@@ -26,13 +25,12 @@ MOST_BYTES = 1_300_000
 
 
 class SealedExercise(Struct, frozen=True, kw_only=True):
-    """The files that replace a reference, and the exercise without the size cases that are too large to record.
+    """The files that replace a reference.
 
     `explanations` is empty if the edition has none, and `explained` counts the defects in it. `fails_starter` says
     whether a recorded check fails the starter at every seed.
     """
 
-    exercise: Exercise
     answers: bytes
     explanations: bytes
     explained: int
@@ -45,39 +43,24 @@ def seal(
 ) -> SealedExercise:
     """Record the answers of the reference and the failures of its variants, at as many seeds as fit.
 
-    If not even one seed fits, omit the largest random size case and try again. The workers of `explained_by` run
-    variants to lock the explanations; without it no explanation is locked.
+    The workers of `explained_by` run variants to lock the explanations; without it no explanation is locked. Raises
+    `BrokenExerciseError` if not even one seed fits.
     """
+    exercise = runner.exercise
     key = find_key(course, runner)
-    while True:
-        answers, fails_starter = _record(course, runner, most_bytes)
-        exercise = runner.exercise
-        if answers:
-            locked = lock_explanations(course, runner, explained_by) if explained_by else None
-            return SealedExercise(
-                exercise=exercise,
-                answers=answers,
-                explanations=locked.content() if locked else b"",
-                explained=len(locked.locks.keys() - {SOLUTION}) if locked else 0,
-                key=_sealed_key(exercise, key),
-                fails_starter=fails_starter,
-            )
-        if not exercise.random_sizes:
-            raise BrokenExerciseError(
-                f"{exercise.id}: its answers take more than {5 * most_bytes:,} bytes; make its sizes smaller"
-            )
-        largest = max(exercise.random_sizes, key=_numbers_in)
-        fewer = [size_case for size_case in exercise.sizes if size_case is not largest]
-        runner.exercise = structs.replace(exercise, sizes=fewer)
-
-
-def _numbers_in(size_case: dict[str, Any]) -> int:
-    """Estimate the largest tensor at a random size case: the product of its largest sizes."""
-    return prod(size if isinstance(size, int) else size[-1] for size in size_case.values())
+    answers, fails_starter = _record(course, runner, most_bytes)
+    locked = lock_explanations(course, runner, explained_by) if explained_by else None
+    return SealedExercise(
+        answers=answers,
+        explanations=locked.content() if locked else b"",
+        explained=len(locked.locks.keys() - {SOLUTION}) if locked else 0,
+        key=_sealed_key(exercise, key),
+        fails_starter=fails_starter,
+    )
 
 
 def _record(course: Course, runner: Runner, most_bytes: int) -> tuple[bytes, bool]:
-    """Return the file of answers, empty if one seed is too large, and whether the starter fails at every seed."""
+    """Return the file of answers, and whether the starter fails at every recorded seed."""
     exercise, recorder = runner.exercise, Recorder()
     runner.reference = new_reference(course, exercise)
     content, fails_starter = b"", True
@@ -85,7 +68,10 @@ def _record(course: Course, runner: Runner, most_bytes: int) -> tuple[bytes, boo
         for seed in range(KEY_SEED, KEY_SEED + MOST_SEEDS):
             fails_here = _record_seed(course, runner, recorder, seed)
             longer = recorder.content()
-            if len(longer) > (most_bytes if content else 5 * most_bytes):
+            if not content and len(longer) > 5 * most_bytes:
+                takes = f"the answers of one seed take {len(longer):,} bytes"
+                raise BrokenExerciseError(f"{exercise.id}: {takes}, more than {5 * most_bytes:,}; write smaller sizes")
+            if content and len(longer) > most_bytes:
                 break
             content, fails_starter = longer, fails_starter and fails_here
     return content, fails_starter

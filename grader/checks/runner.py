@@ -4,7 +4,7 @@ import hashlib
 import re
 import time
 import warnings
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -72,19 +72,17 @@ class RunnableCheck(Protocol):
 class PropertyCheck:
     """An entry of `checks:` in exercise.yaml, run at each of its size cases."""
 
-    def __init__(self, record: Property, place: str, planner: Callable[[], SizeCasePlanner]) -> None:
-        """`planner` returns the planner of the current exercise."""
+    def __init__(self, record: Property, place: str, planner: SizeCasePlanner) -> None:
         self.name, self.place = record.id, place
         self.compares_values, self.is_slow = record.compares_values(), record.is_slow
         self._record, self._planner = record, planner
-        self._planned: tuple[SizeCasePlanner, int, SizeCasePlan] | None = None
-        """The planner and the seed of the last run, and its size cases, which other submissions reuse."""
+        self._planned: tuple[int, SizeCasePlan] | None = None
+        """The seed of the last run, and its size cases, which other submissions reuse."""
 
     def run(self, context: Context, seed: int, point: FailurePoint | None = None) -> None:
-        planner = self._planner()
-        if self._planned is None or self._planned[0] is not planner or self._planned[1] != seed:
-            self._planned = planner, seed, planner.plan(self._record, seed)
-        plan = self._planned[2]
+        if self._planned is None or self._planned[0] != seed:
+            self._planned = seed, self._planner.plan(self._record, seed)
+        plan = self._planned[1]
         if point is None:
             walk(self._record, context, plan)
         else:
@@ -136,10 +134,8 @@ class Runner:
             new_reference(course, exercise) if has_reference else ReferenceCache(AbsentReference(), self.recording)
         )
         place = str(course.description(exercise.id).relative_to(course.root))
-        self._planner = SizeCasePlanner(exercise)
-        self._checks: list[RunnableCheck] = [
-            PropertyCheck(record, place, self._current_planner) for record in exercise.checks
-        ]
+        planner = SizeCasePlanner(exercise)
+        self._checks: list[RunnableCheck] = [PropertyCheck(record, place, planner) for record in exercise.checks]
         self._opened = ExitStack()
         if hidden := sorted(course.hidden_tests(exercise.id).glob("test_*.py")):
             from grader.checks.hidden_tests import collect_hidden_tests  # imports pytest, which takes 0.1 s
@@ -157,12 +153,6 @@ class Runner:
     def close(self) -> None:
         """End pytest's session if there are hidden tests."""
         self._opened.close()
-
-    def _current_planner(self) -> SizeCasePlanner:
-        """Return the planner of the exercise, which changes if a sealed edition omits size cases."""
-        if self._planner.exercise is not self.exercise:
-            self._planner = SizeCasePlanner(self.exercise)
-        return self._planner
 
     def check_ids(self) -> list[str]:
         """Return the names of all checks, in order."""

@@ -106,14 +106,17 @@ def _may_fail_after_values(outcome: Outcome, signatures: Mapping[str, str]) -> b
 
 
 def _can_compare(outcome: Outcome, examination: Examination) -> bool:
-    """Return whether a failure can be compared: it has numbers, or the operation that crashed."""
-    is_numeric = outcome.check in examination.deviations or _is_measured(outcome)
-    return is_numeric or outcome.status is Status.CRASHED
+    """Return whether a failure can be compared: it has numbers, or it is a crash or a print."""
+    is_numeric = outcome.check in examination.deviations or _is_of_kind(outcome, MEASURED)
+    return is_numeric or _is_crash_or_print(outcome)
 
 
-def _is_measured(outcome: Outcome) -> bool:
-    """Return whether the finding itself contains a measured number, as the finding of a leak does."""
-    return outcome.finding is not None and outcome.finding.kind in MEASURED
+def _is_crash_or_print(outcome: Outcome) -> bool:
+    return outcome.status is Status.CRASHED or _is_of_kind(outcome, {FailureKind.PRINTS})
+
+
+def _is_of_kind(outcome: Outcome, kinds: Collection[FailureKind]) -> bool:
+    return outcome.finding is not None and outcome.finding.kind in kinds
 
 
 def _fails_equally(
@@ -125,15 +128,15 @@ def _fails_equally(
 ) -> bool:
     """Return whether a variant fails a check like the submission: with the same kind of failure and the same numbers.
 
-    If the submission contains the fix, a crash in the same operation may be another fault. If it contains the fix as a
-    whole statement, only some equal numbers may be another fault, too.
+    If the submission contains the fix, a print, or a crash in the same operation, may be another fault. If it contains
+    the fix as a whole statement, only some equal numbers may be another fault, too.
     """
     if outcome.signature() != other.signature():
         return False
     if outcome.check in examination.deviations:
         same = is_same_or_fewer if reading is Reading.FIXED else is_part
         return same(examination.deviations[outcome.check], others.deviations.get(outcome.check))
-    if outcome.status is Status.CRASHED:
+    if _is_crash_or_print(outcome):
         return reading not in STANDING
     return str(outcome.finding) == str(other.finding)
 

@@ -18,7 +18,7 @@ from msgspec import structs
 from safetensors.torch import load
 
 from grader.author.release import release
-from grader.author.sealing import MOST_SEEDS, SealedExercise, seal
+from grader.author.sealing import seal
 from grader.author.spoilers import find_spoilers
 from grader.checks.case import Case, make_case, seed_draws
 from grader.checks.context import Context
@@ -29,7 +29,7 @@ from grader.checks.reference_cache import ReferenceCache
 from grader.checks.runner import Runner
 from grader.checks.size_cases import size_cases_of
 from grader.checks.variant_calls import _of_the_same_values, call_in_calling_variants
-from grader.errors import SpecError, UsageError
+from grader.errors import BrokenExerciseError, SpecError, UsageError
 from grader.processes.workers import WorkerSource
 from grader.report.findings import sentence
 from grader.report.phrases import checks_note, near_miss_hint
@@ -225,19 +225,13 @@ def test_a_small_safetensors_file_replaces_a_reference(released):
         assert {int(seed) - KEY_SEED for seed in seeds} <= {0, 1, 2}
 
 
-def test_an_exercise_with_too_much_to_record_is_sealed_without_its_largest_size_cases(course, judge_text):
+def test_an_exercise_with_too_much_to_record_is_an_error_with_a_remedy(course, judge_text):
     exercise = load_exercise(course.description("exercise_34"))
-
-    def sealed(most_bytes: int) -> SealedExercise:
-        with Runner(course, exercise, judge_text.source) as runner:
-            return seal(course, runner, most_bytes)
-
-    whole = sealed(1_000_000)
-    assert whole.exercise.random_sizes == exercise.random_sizes
-    too_few = int(0.98 * len(whole.answers) / MOST_SEEDS / 5)  # five times as many bytes are allowed for one seed
-    small = sealed(too_few)
-    assert 0 < len(small.exercise.random_sizes) < len(exercise.random_sizes)
-    assert len(small.answers) <= 5 * too_few
+    with (
+        Runner(course, exercise, judge_text.source) as runner,
+        pytest.raises(BrokenExerciseError, match=r"^exercise_34: the answers of one seed take .* write smaller sizes$"),
+    ):
+        seal(course, runner, most_bytes=1000)
 
 
 def test_the_sealed_key_has_numbers_for_names_and_no_syntax_trees(course, released):

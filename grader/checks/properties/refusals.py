@@ -1,4 +1,4 @@
-"""The property `raises`: invalid arguments raise the right exception in every calling variant."""
+"""The property `raises`: invalid arguments raise the right exception every time, in every calling variant."""
 
 import contextlib
 import re
@@ -9,6 +9,7 @@ from grader.checks.case import Case, make_case
 from grader.checks.compare import Advice, Failure
 from grader.checks.context import Context, runs
 from grader.checks.outcome import CallingVariant, Dtype, FailureKind, Gradients, Layout, Mode
+from grader.checks.proxies import ModuleProxy
 from grader.checks.session import SubjectRaisedError
 from grader.checks.variant_calls import call_in_calling_variants
 from grader.sandbox.text import as_arguments, excerpt
@@ -43,6 +44,8 @@ def try_raises(check: Raises, context: Context, case: Case) -> None:
         missing, raised = _missing(check, error, case), error.raised
     else:
         raise _not_refused(check, sizes)
+    if check.at == "call":
+        _require_refused_again(check, module, case, sizes)
     if missing:
         text = f"a message that says {' and '.join(missing)} would help; this one is {excerpt(raised.text)!r}"
         warnings.warn(Advice(f"with {as_arguments(sizes)}: {raised.type} is right; {text}"), stacklevel=1)
@@ -50,6 +53,17 @@ def try_raises(check: Raises, context: Context, case: Case) -> None:
         _require_accepted(check, context)
         if check.at == "call" and not check.method:
             _require_in_calling_variants(check, context, case, sizes)
+
+
+def _require_refused_again(check: Raises, module: ModuleProxy, case: Case, sizes: dict[str, int]) -> None:
+    """Raise `Failure` if the module accepts the call when it is repeated, since the first one may have changed it."""
+    once_more = CallingVariant()
+    try:
+        module.call(check.method, **case.inputs)
+    except SubjectRaisedError as error:
+        _require_right(check, error, case, sizes, once_more)
+    else:
+        raise _not_refused(check, sizes, once_more)
 
 
 def _not_refused(check: Raises, sizes: dict[str, int], calling_variant: CallingVariant | None = None) -> Failure:

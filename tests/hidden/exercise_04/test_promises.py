@@ -37,7 +37,7 @@ def vectors(gaussian, size=D):
 def require_silence(module, given):
     printed = module.printed().strip()
     if printed:
-        raise Failure("printed", f"{given}: expected nothing on stdout, got {printed[:60]!r}")
+        raise Failure("prints", f"{given}: expected nothing on stdout, got {printed[:60]!r}")
 
 
 def test_no_call_of_any_kind_prints(subject, gaussian):
