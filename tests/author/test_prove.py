@@ -204,7 +204,7 @@ def test_a_weak_exercise_is_refused_with_its_survivors_and_its_false_equivalents
     told = " ".join(problems.split())
     assert re.search(
         r"survived: projection swapped, line 28 - key = self\.w_key\(x\) \+ key = self\.w_query\(x\) .*?"
-        r" differs with .*?; add a check that calls it so, such as matches_reference; every_parameter_learns names "
+        r" differs with .*?; add a check of such a call, such as matches_reference; every_parameter_learns names "
         r"the projection",
         told,
     ), told

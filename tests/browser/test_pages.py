@@ -60,7 +60,7 @@ def gradebook(tmp_path_factory: pytest.TempPathFactory) -> Path:
         f"""WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {STUDENTS})
         INSERT INTO submissions SELECT 100 + i, 's' || i, 'exercise_03', '', 'module' FROM n;
         INSERT INTO verdicts SELECT 100 + s.id, s.id, batch, file, s.id, remark, exercise_version, kit,
-        torch, outcome, score, max_score, reason, unloadable, seed, seconds, isolation, is_closed, v.id,
+        torch, outcome, score, max_score, reason, unloadable, near_miss, seed, seconds, isolation, is_closed, v.id,
         judged_at, regrade FROM submissions s JOIN verdicts v ON v.id = 3 WHERE s.id > 100;"""
     )
     connection.close()
