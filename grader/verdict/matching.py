@@ -20,10 +20,17 @@ MOST_VARIANTS, MOST_COMPARED = 4, 2
 """For a submission that is not a variant: the most variants, and the most checks of each defect, to compare it with."""
 
 
+NUMBER = re.compile(r"\d+")
 TOKEN = re.compile(r"\w+|[^\w\s]")
 
-MEASURED = {FailureKind.LEAK, FailureKind.MIXING, FailureKind.SUM, FailureKind.SUM_NEARLY}
-"""Kinds whose findings show a measured number in place of a deviation."""
+SHOWING_VALUES = {
+    FailureKind.LEAK,
+    FailureKind.MIXING,
+    FailureKind.SUM,
+    FailureKind.SUM_NEARLY,
+    FailureKind.PRINTS,
+}
+"""Kinds whose findings show, in place of a deviation, a measured number or the printed text."""
 
 
 def compare_deviations(examination: Examination, matching_variants: list[Examination]) -> Examination:
@@ -106,17 +113,9 @@ def _may_fail_after_values(outcome: Outcome, signatures: Mapping[str, str]) -> b
 
 
 def _can_compare(outcome: Outcome, examination: Examination) -> bool:
-    """Return whether a failure can be compared: it has numbers, or it is a crash or a print."""
-    is_numeric = outcome.check in examination.deviations or _is_of_kind(outcome, MEASURED)
-    return is_numeric or _is_crash_or_print(outcome)
-
-
-def _is_crash_or_print(outcome: Outcome) -> bool:
-    return outcome.status is Status.CRASHED or _is_of_kind(outcome, {FailureKind.PRINTS})
-
-
-def _is_of_kind(outcome: Outcome, kinds: Collection[FailureKind]) -> bool:
-    return outcome.finding is not None and outcome.finding.kind in kinds
+    """Return whether a failure can be compared: it has numbers, a printed text, or an operation that crashed."""
+    shows_values = outcome.finding is not None and outcome.finding.kind in SHOWING_VALUES
+    return outcome.check in examination.deviations or shows_values or outcome.status is Status.CRASHED
 
 
 def _fails_equally(
@@ -128,16 +127,20 @@ def _fails_equally(
 ) -> bool:
     """Return whether a variant fails a check like the submission: with the same kind of failure and the same numbers.
 
-    If the submission contains the fix, a print, or a crash in the same operation, may be another fault. If it contains
-    the fix as a whole statement, only some equal numbers may be another fault, too.
+    If the submission contains the fix, a crash in the same operation may be another fault. If it contains the fix as a
+    whole statement, only some equal numbers may be another fault, too.
     """
     if outcome.signature() != other.signature():
         return False
     if outcome.check in examination.deviations:
         same = is_same_or_fewer if reading is Reading.FIXED else is_part
         return same(examination.deviations[outcome.check], others.deviations.get(outcome.check))
-    if _is_crash_or_print(outcome):
+    if outcome.status is Status.CRASHED:
         return reading not in STANDING
+    if outcome.finding is None or other.finding is None:
+        return False
+    if outcome.finding.kind is FailureKind.PRINTS:  # in another call, at other sizes
+        return NUMBER.sub("", outcome.finding.observed) == NUMBER.sub("", other.finding.observed)
     return str(outcome.finding) == str(other.finding)
 
 

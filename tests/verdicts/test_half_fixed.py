@@ -20,17 +20,9 @@ QUICKEST = "exercise_26"
 """The exercise whose half-fixed submissions take the least time."""
 
 
-NOT_COMPARED = {"exercise_04": "a print in some calls alone has no numbers to compare with, so it is called new damage"}
-"""Exercises in which something false is still said of a half-fixed defect, with the reason."""
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("exercise_id", others_slow(sorted(EXERCISES, key=lambda each: each != QUICKEST)))
-def test_nothing_false_is_said_of_a_half_fixed_defect(
-    judge_text: Judge, exercise_id: str, request: pytest.FixtureRequest
-) -> None:
-    if exercise_id in NOT_COMPARED:
-        request.applymarker(pytest.mark.xfail(strict=True, reason=NOT_COMPARED[exercise_id]))
+def test_nothing_false_is_said_of_a_half_fixed_defect(judge_text: Judge, exercise_id: str) -> None:
     found = measured(judge_text, exercise_id, with_others=False)
     assert found["made"]
     assert Counter({name: found[name] for name in COLUMNS[2:] if found[name]}) == Counter()

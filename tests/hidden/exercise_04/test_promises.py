@@ -37,7 +37,7 @@ def vectors(gaussian, size=D):
 def require_silence(module, given):
     printed = module.printed().strip()
     if printed:
-        raise Failure("prints", f"{given}: expected nothing on stdout, got {printed[:60]!r}")
+        raise Failure("prints", action=given, expected="nothing on stdout", observed=repr(printed[:60]))
 
 
 def test_no_call_of_any_kind_prints(subject, gaussian):
