@@ -210,9 +210,9 @@ PROMISES: dict[str, Keeps] = {
         checks.have("dropout_only_in_training") and (checks.test("dropped") or checks.have("dropout_acts_on_weights"))
     ),
     r"In eval mode nothing|being kept": lambda checks, _: checks.have("dropout_only_in_training"),
-    r"moves the running mean": lambda checks, _: checks.test("averages"),
-    r"`follow\(\)`|`follow` (makes|changes)": lambda checks, _: checks.test("follow") and checks.test("buffers"),
-    r"twin's parameters take no gradient": lambda checks, _: checks.test("takes_no_gradient"),
+    r"moves the running mean": lambda checks, _: checks.test("what_training_leaves"),
+    r"`follow\(\)`|`follow` (makes|changes)": lambda checks, _: checks.test("what_following_leaves"),
+    r"twin's parameters take no gradient": lambda checks, _: checks.test("gradients_after_following"),
     r"its parameters take no gradient": lambda checks, _: checks.have("matches_reference", gradients=True),
     r"`fold\(\)`|`folded`|Folded": lambda checks, _: checks.test("unfolding") and checks.test("is_its_base"),
     r"^\| `counted` \||divided by `counted`|Without any target|all micro-batches": lambda checks, _: (
