@@ -5,6 +5,7 @@ import os
 import re
 import secrets
 import threading
+import time
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
@@ -121,7 +122,7 @@ async def agrade(
     import asyncio  # most callers need none of it
 
     request = _Request(open_course(course), _seed(seed), strict=strict, timeout=_timeout(timeout))
-    judged = _shared_threads().submit(request.judge_in_turn, exercise, source)
+    judged = _shared_threads().submit(request.judge_in_turn, exercise, source, time.monotonic())
     try:
         return await asyncio.wrap_future(judged)
     except asyncio.CancelledError:
@@ -242,9 +243,12 @@ class _Request:
         self._calls: set[_Call] = set()
         self._is_cancelled = False
 
-    def judge_in_turn(self, exercise_id: str, source: Source) -> Verdict:
-        """Return the verdict on a submission, once one of the cores is free for it."""
-        return self._judge(exercise_id, source, _slots)
+    def judge_in_turn(self, exercise_id: str, source: Source, asked: float | None = None) -> Verdict:
+        """Return the verdict on a submission, once one of the cores is free for it.
+
+        The timeout counts from `asked`, a value of `time.monotonic`; by default from now.
+        """
+        return self._judge(exercise_id, source, _slots, asked)
 
     def judge_tagged(self, exercise_id: str, source: Source, *tag: Any) -> Any:
         """Return the verdict on a submission, with its tag if it has one."""
@@ -266,11 +270,19 @@ class _Request:
         for call in calls:
             call.cancel()
 
-    def _judge(self, exercise_id: str, source: Source, slots: threading.BoundedSemaphore | None = None) -> Verdict:
+    def _judge(
+        self,
+        exercise_id: str,
+        source: Source,
+        slots: threading.BoundedSemaphore | None = None,
+        asked: float | None = None,
+    ) -> Verdict:
         self._course.require(exercise_id)
         name = self._course.module_name(exercise_id) if isinstance(source, str) else str(source)
         read = _read(source, name)
-        call = _Call(PooledJudge(_pool, self._course, strict=self._strict), self._timeout)
+        waited = 0.0 if asked is None else time.monotonic() - asked
+        timeout = None if self._timeout is None else self._timeout - waited
+        call = _Call(PooledJudge(_pool, self._course, strict=self._strict), timeout)
         with self._lock:
             self._calls.add(call)
             if self._is_cancelled:
@@ -371,13 +383,13 @@ def _verdicts(request: _Request, submissions: Iterator[tuple[Any, ...]], jobs: i
         try:
             while True:
                 try:
-                    submission = next(submissions)
+                    submission = _parts(next(submissions))
                 except StopIteration:
                     break
                 except Exception as error:  # noqa: BLE001 - raised below, after the verdicts
                     source_error = error
                     break
-                future = threads.submit(request.judge_tagged, *_parts(submission))
+                future = threads.submit(request.judge_tagged, *submission)
                 pending[future] = None
                 if not ordered:
                     future.add_done_callback(finished.put)
@@ -458,5 +470,5 @@ def _timeout(timeout: float | None) -> float | None:
     if timeout is None:
         return None
     if not isinstance(timeout, int | float) or not 0 < timeout <= threading.TIMEOUT_MAX:
-        raise UsageError(f"timeout is {timeout!r}; use a number of seconds above 0")
+        raise UsageError(f"timeout is {timeout!r}; use a finite number of seconds above 0")
     return float(timeout)

@@ -55,7 +55,8 @@ def stop() -> None:
     from grader.processes.warm_server import stop_all
 
     stopped = stop_all()
-    click.echo(f"Stopped {len(stopped)}." if stopped else "No process was warm.")
+    count = "one process" if len(stopped) == 1 else f"{len(stopped)} processes"
+    click.echo(f"Stopped {count}." if stopped else "No process was warm.")
 
 
 @click.command()
@@ -121,8 +122,9 @@ class Commands(click.Group):
                         return super().resolve_command(ctx, ["grade", titled, *args[len(words) :]])
                     available = tuple(each for each in self.list_commands(ctx) if self.get_command(ctx, each))
                     require_exercise(current_course(), name, available)
-            has_command = args[1:] and args[1] in {each.name for each in STUDENT_COMMANDS}
-            args = [args[1], name, *args[2:]] if has_command else ["grade", *args]
+            second = ALIASES.get(args[1], args[1]) if args[1:] else ""
+            has_command = second in {each.name for each in STUDENT_COMMANDS}
+            args = [second, name, *args[2:]] if has_command else ["grade", *args]
         return super().resolve_command(ctx, args)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:

@@ -6,6 +6,7 @@ as everyone else.
 
 import ast
 import difflib
+import os
 import secrets
 import shlex
 import subprocess
@@ -227,9 +228,7 @@ class GraderMagics(Magics):
 
         Options are those of the command: `%guide exercise_03 --card 2`.
         """
-        words = shlex.split(line)
-        name = words.pop(0) if words and not words[0].startswith("-") else ""
-        _print_errors(lambda: _guide(_exercise(name), self._definitions(_exercise(name), with_graded=True), words))
+        _print_errors(lambda: self._guide(line))
 
     @line_magic("try")  # type: ignore[arg-type]  # likewise
     def repeat_check(self, line: str) -> None:
@@ -238,6 +237,14 @@ class GraderMagics(Magics):
         It runs in a separate process. `%try exercise_03 --code` prints it as a script.
         """
         _print_errors(lambda: click.echo(self._repeat_check(line), nl=False))
+
+    def _guide(self, line: str) -> None:
+        try:
+            words = shlex.split(line)
+        except ValueError:
+            raise UsageError('a quotation mark is not closed; write answers as in --answer "don\'t know"') from None
+        exercise_id = _exercise(words.pop(0) if words and not words[0].startswith("-") else "")
+        _guide(exercise_id, self._definitions(exercise_id, with_graded=True), words)
 
     def _print_hint(self, line: str) -> None:
         name, _, number = line.strip().rpartition(" ")
@@ -304,7 +311,7 @@ def _trap(exercise_id: str, cell: str) -> str:
     course, trap = _course(), trap_of(_from_cell(cell), "this cell")
     home, seed = home_of(course, exercise_id), secrets.randbelow(MAX_SEED)
     result = PooledTrapJudge(_trap_pool, course, lanes=usable_cores()).judge(exercise_id, trap, seed, home=home)
-    return render_trap(result, details_of(course, result), has_next=True)
+    return render_trap(result, details_of(course, result), has_next=True, shell=Shell.NOTEBOOK)
 
 
 def _lines(submission: Submission) -> list[str]:
@@ -336,7 +343,7 @@ def _print_hint(exercise_id: str, submission: Submission, number: int) -> None:
     course = _course()
     verdict = _judged(course, exercise_id, submission, is_attempt=False)
     with uncounted_on_error(course, exercise_id):
-        exercise = load_exercise(course.description(exercise_id))
+        exercise = load_explained(course, exercise_id, submission, verdict, spawn=True)
         hint = next_hint(course, exercise, verdict, number, shell=Shell.NOTEBOOK)
         click.echo(render_hint(hint), nl=False)
 
@@ -353,6 +360,7 @@ def _guide(exercise_id: str, submission: Submission, options: list[str]) -> None
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         cwd=course.root,
+        env={**os.environ, "PYTHONIOENCODING": "utf-8"},
         encoding="utf-8",
     ) as process:
         assert process.stdin is not None

@@ -91,7 +91,7 @@ def _starters(source: Path, exercise_id: str) -> tuple[str, str]:
     submission = read_submission(source, source.name)
     if isinstance(submission, Unreadable):
         raise UsageError(submission.reason)
-    if source.suffix == ".ipynb":
+    if source.suffix.lower() == ".ipynb":
         cells = clean_cells(json.loads(source.read_text(encoding="utf-8-sig"))["cells"], submission)
         starter = join_cells(cells)
     else:

@@ -42,6 +42,8 @@ class Options(Struct, frozen=True, kw_only=True):
     allows_open: bool = False
     layout: LayoutOptions = LayoutOptions()
     roster: Roster = Roster()
+    is_regrade: bool = False
+    """Whether verdicts were cancelled for this batch, so that its options are meant for these alone."""
 
 
 class BatchReport(Struct, frozen=True, kw_only=True):
@@ -125,7 +127,7 @@ def _memory_warning(course: Course, engine: Engine) -> list[str]:
 
 def _without_effect(options: Options, progress: Progress) -> list[str]:
     """Return a warning for each given option that does not affect existing verdicts."""
-    if not progress.skipped:
+    if options.is_regrade or not progress.skipped:
         return []
     names = {"--seed": options.seed is not None, "--no-share": not options.shares}
     graded = f"has no effect on the {progress.skipped:,} already graded; to judge them again, use regrade"

@@ -248,7 +248,7 @@ def _require_file(_ctx: click.Context, _parameter: click.Parameter, path: Path |
     if path.is_symlink():
         raise UsageError(f"{path} is a link; name the file that it points to")
     if not path.exists():
-        raise UsageError(f"there is no file {path}; name the file to grade")
+        raise UsageError(f"there is no file {path}; check the path")
     return path
 
 

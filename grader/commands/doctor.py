@@ -138,7 +138,7 @@ def _disk(course: Course) -> HostState:
     return HostState(
         name="disk",
         is_met=free > LEAST_FREE_BYTES and is_writable,
-        observed=f"{free / 1e9:.0f} GB free, {'writable' if is_writable else 'read-only'}",
+        observed=f"{free / 1e9:.1f} GB free, {'writable' if is_writable else 'read-only'}",
         remedy="free some space, or make the course's folder writable",
     )
 

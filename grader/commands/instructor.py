@@ -260,12 +260,14 @@ def regrade(
     from grader.classroom.grading import Options
     from grader.classroom.regrade import request_regrade
 
+    engine_options = EngineOptions(jobs=jobs, engine=engine, scheduler=scheduler, plain_tcp=plain_tcp)
+    _choose_engine(engine_options, is_strict=not allow_open)  # raises before any verdict is cancelled
     request = request_regrade(gradebook, exercise, student, reason, submissions)
     click.echo(f"Grading {counted(request.count, 'submission')} for {exercise} again: {printable(reason)}")
-    engine_options = EngineOptions(jobs=jobs, engine=engine, scheduler=scheduler, plain_tcp=plain_tcp)
     codes = []
     for path, recorded in request.batches:
-        options = Options(shares=recorded.shares and not no_share, allows_open=allow_open, layout=recorded.options)
+        shares = recorded.shares and not no_share
+        options = Options(shares=shares, allows_open=allow_open, layout=recorded.options, is_regrade=True)
         codes.append(_grade(path, gradebook, options, engine_options))
     ctx.exit(max(codes))
 
@@ -309,23 +311,28 @@ def export(gradebook: Path, to: str | None, feedback: bool, anonymous: bool, fol
 
 def _grade(submissions: Path, gradebook: Path, options: Any, engine: EngineOptions) -> int:
     """Run a batch and show its progress. Return its exit code."""
-    from grader.classroom.engines import EngineKind, choose_engine
     from grader.classroom.grading import Display, grade_submissions, render_batch
 
-    course = current_course()
-    chosen = choose_engine(
-        course,
+    chosen = _choose_engine(engine, is_strict=not options.allows_open)
+    write = partial(click.echo, err=True)
+    with Display(gradebook, write, is_terminal=sys.stderr.isatty()) as display:
+        report = grade_submissions(current_course(), submissions, gradebook, chosen, options, display.show, write)
+    print_report(render_batch(report, display.clock, str(gradebook), width=width(), color=has_color()))
+    return report.exit_code()
+
+
+def _choose_engine(engine: EngineOptions, *, is_strict: bool) -> Any:
+    """Return the engine, not yet started. Raise `UsageError` if the options contradict each other."""
+    from grader.classroom.engines import EngineKind, choose_engine
+
+    return choose_engine(
+        current_course(),
         EngineKind(engine.engine),
         engine.scheduler,
         engine.jobs,
-        is_strict=not options.allows_open,
+        is_strict=is_strict,
         allows_plain_tcp=engine.plain_tcp,
     )
-    write = partial(click.echo, err=True)
-    with Display(gradebook, write, is_terminal=sys.stderr.isatty()) as display:
-        report = grade_submissions(course, submissions, gradebook, chosen, options, display.show, write)
-    print_report(render_batch(report, display.clock, str(gradebook), width=width(), color=has_color()))
-    return report.exit_code()
 
 
 INSTRUCTOR_COMMANDS = (new, prove, hunts, schema, release, autograder, batch, regrade, history, export)

@@ -113,7 +113,8 @@ def grade(
     ):
         clear()
         exercise = load_exercise(course.description(exercise_id))
-        verdict = judged if path else withhold(course, exercise, judged)
+        is_instructors = path is not None and exercise.edition.HAS_REFERENCE
+        verdict = judged if is_instructors else withhold(course, exercise, judged)
         _print_verdict(course, exercise_id, choice, verdict, as_json=as_json, names=names)
     if path is None:
         was_solved = load_progress(course, exercise_id).is_solved()
@@ -314,8 +315,9 @@ def claim(ctx: click.Context, exercise_id: str, claimed: str, line: int) -> None
     was_solved = load_progress(course, exercise_id).is_solved()
     made = record_claim(course, load_exercise(course.description(exercise_id)), verdict, line)
     if not made.is_right:
-        failed = sum(outcome.status is not Status.PASSED for outcome in verdict.checks)
-        found = f"{failed} of {len(verdict.checks)} checks fail" if verdict.checks else "it cannot be graded"
+        ran = [outcome for outcome in verdict.checks if outcome.status is not Status.NOT_RUN]
+        failed = sum(outcome.status is not Status.PASSED for outcome in ran)
+        found = f"{failed} of {len(ran)} checks fail" if ran else "it cannot be graded"
         click.echo(f"Something is wrong: {found}. python -m grader {exercise_id} shows what.")
         ctx.exit(1)
     click.echo(f"Your claim is right. You named line {line}.\n")

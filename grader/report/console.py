@@ -250,7 +250,7 @@ def keep_traceback() -> str:
         log.parent.mkdir(parents=True, exist_ok=True)
         log.unlink(missing_ok=True)  # it could be a pipe, and writing to it would never end
         log.write_text(traceback.format_exc(), encoding="utf-8")
-        return str(log.relative_to(course.root))
+        return str(log)
     except (OSError, KitError):
         traceback.print_exc()
         return "the lines above"

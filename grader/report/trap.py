@@ -7,7 +7,7 @@ from msgspec import Struct
 from rich.text import Text
 
 from grader.report.console import Line, beside, printable, render_page
-from grader.report.phrases import counted, points
+from grader.report.phrases import Shell, counted, points
 from grader.sandbox.traps.messages import MOST_TESTS
 from grader.trap.counting import SUBSETS_POINTS
 from grader.trap.relay import TEST_SECONDS, TRAP_SECONDS
@@ -55,6 +55,7 @@ def render_trap(
     color: bool = False,
     has_seed: bool = True,
     has_next: bool = False,
+    shell: Shell = Shell.TERMINAL,
 ) -> str:
     """Return the page of a trap. It names no defect but those in `details`.
 
@@ -83,12 +84,12 @@ def render_trap(
         lines.append(_row(label, Text(words)))
     if result.with_own_test.of > 1:
         own, noun = result.with_own_test, "versions" if result.is_decoy else "defects"
-        words = f"{own.caught} of {own.of} {noun} have a test that fails on no other; no points"
+        words = f"{own.caught} of {own.of} {noun} have a test of their own, which fails for no other; no points"
         lines.append(_row("own tests", Text(words)))
     lines += [Text(words) for words in _notes(result)]
     lines.append(_total(result, has_seed=has_seed))
     if has_next:
-        lines.append(Text(f"Next: {_next(result)}"))
+        lines.append(Text(f"Next: {_next(result, shell)}"))
     return render_page(lines, width, color=color)
 
 
@@ -236,9 +237,11 @@ def _notes(result: TrapResult) -> list[str]:
     return notes
 
 
-def _next(result: TrapResult) -> str:
+def _next(result: TrapResult, shell: Shell) -> str:
+    if result.problem and shell is Shell.NOTEBOOK:
+        return "fix this cell and run it again."
     if result.problem:
-        return f"fix {result.file}, then run python -m grader trap {result.exercise} again"
+        return f"fix {result.file}, then run python -m grader trap {result.exercise} again."
     if result.catches_all():
         return "hand it in as your course asks; python -m grader names the next hunt."
     if not any(test.standing is Standing.COUNTS for test in result.tests):

@@ -214,7 +214,7 @@ def answer_claims(
     try:
         rows = _rows(judge.repeat(exercise_id, submission, call.requests, probe.answer_claims, claims=sent))
     except SubjectError as error:
-        rows, failure = [], f"the call did not end: {error}"
+        rows, failure = [], f"the call failed: {error}"
     answers = [ClaimAnswer(is_true=None, evidence=failure)] * len(claims)
     for number, (claim, row) in enumerate(zip(claims, rows, strict=False)):
         is_true, evidence = [*row, None, None][:2]

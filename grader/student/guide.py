@@ -3,6 +3,7 @@
 The kit judges each answer by running code. It names no defect and no line to change, and nothing here changes a score.
 """
 
+import contextlib
 import secrets
 import time
 from collections.abc import Callable, Collection, Sequence
@@ -10,7 +11,7 @@ from typing import Protocol
 
 from msgspec import structs
 
-from grader.errors import UsageError
+from grader.errors import SpecError, UsageError
 from grader.report.check_names import check_name, check_names
 from grader.report.console import Line, judging_note
 from grader.report.findings import sentence
@@ -98,8 +99,9 @@ def guide_hunt(course: Course, exercise_id: str, talk: Talk, cards: Collection[C
     choice = talk.read_file()
     name, seed = course.shown(choice.path), secrets.randbelow(MAX_SEED)
     refused = refuse(exercise, choice.read, name, seed)
-    if refused is not None or not isinstance(choice.read, Submission):
+    if refused is not None:
         raise UsageError(f"{name} cannot run yet; python -m grader {exercise_id} says why")
+    assert isinstance(choice.read, Submission)
     with open_judge(course, first=exercise_id) as judge:
         with judging_note(choice.path.name):
             verdict = judge(exercise_id, choice.read, name, seed)
@@ -115,9 +117,10 @@ def due_cards(course: Course, exercise: Exercise, *, is_fixed: bool) -> list[Car
     """Return the cards to show without being asked: fewer with each hunt of a theme that was guided or solved."""
     hunted = 0
     for other in course.exercise_ids():
-        if other != exercise.id and load_exercise(course.description(other)).theme == exercise.theme:
-            progress = load_progress(course, other)
-            hunted += bool(progress.guide.started) or progress.is_solved()
+        with contextlib.suppress(SpecError):  # reported when that exercise is opened
+            if other != exercise.id and load_exercise(course.description(other)).theme == exercise.theme:
+                progress = load_progress(course, other)
+                hunted += bool(progress.guide.started) or progress.is_solved()
     if is_fixed:
         return [Card.EXPLAIN] if hunted < WHOLE_HUNTS else []
     if hunted < WHOLE_HUNTS:
@@ -244,9 +247,10 @@ class _Hunt:
             choice = self._talk.read_file()
             name = self._course.shown(choice.path)
             refused = refuse(self._exercise, choice.read, name, 0)
-            if refused is not None or not isinstance(choice.read, Submission):
-                self._show(*plain_lines(f"{name} cannot run: {refused.reason if refused else ''}"))
+            if refused is not None:
+                self._show(*plain_lines(f"{name} cannot run: {refused.reason}"))
                 continue
+            assert isinstance(choice.read, Submission)
             with judging_note(choice.path.name):
                 judged = self._judge(self._exercise.id, choice.read, name, secrets.randbelow(MAX_SEED))
             self._submission, self._verdict = choice.read, withhold(self._course, self._exercise, judged)

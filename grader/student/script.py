@@ -8,6 +8,7 @@ This runs in the student's own process. To find out what the seed gives, it buil
 import contextlib
 import io
 import itertools
+import keyword
 import os
 import sys
 from collections.abc import Callable, Iterator
@@ -83,6 +84,8 @@ class _Writer:
 
     def imports(self) -> Iterator[str]:
         """Yield the lines that import modules, the student's file among them."""
+        if not self._is_importable:
+            yield "import importlib"
         yield "import sys"
         if any("copied" in each.variant for each in self._calls):
             yield "import copy"
@@ -94,9 +97,19 @@ class _Writer:
             yield f"from {Entry.__module__} import {Entry.__name__}"
         yield ""
         yield f"sys.path.insert(0, {str(self._path.parent)!r})"
+        name, entry = self._path.stem, self._exercise.interface.entry()
+        if not self._is_importable:
+            yield f"submission = importlib.import_module({name!r})"
+            yield f"{entry} = submission.{entry}"
+            return
         if any(each.probe for each in self._builds.values()):
-            yield f"import {self._path.stem} as submission"
-        yield f"from {self._path.stem} import {self._exercise.interface.entry()}"
+            yield f"import {name} as submission"
+        yield f"from {name} import {entry}"
+
+    @property
+    def _is_importable(self) -> bool:
+        """Whether an `import` statement may name the student's file."""
+        return self._path.stem.isidentifier() and not keyword.iskeyword(self._path.stem)
 
     def steps(self) -> Iterator[str]:
         """Yield the lines that repeat the check."""

@@ -246,6 +246,8 @@ class _Process:
         self._calls = 0
         self._seed: int | None = None
         self._deadline = 0.0
+        self._is_last = False
+        """Whether the current run may only use what is left of the trap's time."""
         self._waited = 0.0
         """How long the test worker had waited for a processor when the current run began."""
         self._started = 0.0
@@ -271,6 +273,9 @@ class _Process:
         except TimeUpError:
             self._session.is_time_up = True
         except TimeoutError:
+            if self._current is not None and self._is_last:
+                self._session.is_time_up = True
+                return
             self._note_problem(f"its tests could not be collected within {COLLECT_SECONDS:g} s")
             self._finish(Ending.TIMED_OUT, Finished(passed=False, reason="it took too long"))
         except (DiedError, MalformedError) as error:
@@ -311,6 +316,7 @@ class _Process:
         self._waited, self._loading = self._worker.waited(), 0.0
         self._started = self._moment(self._waited)
         self._digest.update(f"test {message.test} seed {message.seed}".encode())
+        self._is_last = self._clock.left < TEST_SECONDS
         self._deadline = time.monotonic() + min(TEST_SECONDS, max(self._clock.left, LEAST_WAIT))
 
     def _collect(self, message: Collected) -> None:

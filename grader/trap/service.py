@@ -37,7 +37,6 @@ def _serve(course: Course, lanes: int, *, strict: bool) -> None:
 def _answer(judge: TrapJudge, request: TrapRequest) -> TrapAnswer:
     try:
         seconds, roles = (PROOF_TEST_SECONDS, PROVED_ROLES) if request.is_proof else (TRAP_SECONDS, tuple(Role))
-        is_proof = request.is_proof
         result = judge(
             request.exercise,
             request.trap,
@@ -45,7 +44,7 @@ def _answer(judge: TrapJudge, request: TrapRequest) -> TrapAnswer:
             home=request.home,
             roles=roles,
             seconds=seconds,
-            is_proof=is_proof,
+            is_proof=request.is_proof,
         )
         return TrapAnswer(result=result)
     except errors.LostNurseryError:

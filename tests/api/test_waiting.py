@@ -42,7 +42,7 @@ def test_a_timeout_is_a_verdict_without_a_score_and_the_next_submission_is_judge
 
 @pytest.mark.parametrize("timeout", [0, -1, "1", float("nan"), float("inf")])
 def test_an_invalid_timeout_is_an_error(timeout):
-    with pytest.raises(UsageError, match=r"timeout is .*; use a number of seconds above 0"):
+    with pytest.raises(UsageError, match=r"timeout is .*; use a finite number of seconds above 0"):
         grade("exercise_03", REFERENCE, timeout=timeout)
 
 
@@ -124,6 +124,27 @@ def test_without_order_a_submission_that_hangs_delays_no_other_one_and_tags_name
     assert set(found) == {"endless", *range(6)}
     assert found["endless"].outcome is Result.NOT_GRADABLE
     assert all(found[index].outcome is Result.NOT_FIXED for index in range(6))
+
+
+def test_the_timeout_of_a_task_counts_from_its_call():
+    async def all_at_once():
+        calls = [agrade("exercise_03", ENDLESS, timeout=1.0) for _ in range(8 * interface.CORES)]
+        return await asyncio.gather(*calls)
+
+    grade("exercise_03", UNPARSABLE)
+    started = time.monotonic()
+    verdicts = asyncio.run(all_at_once())
+    assert time.monotonic() - started < 4
+    assert {verdict.outcome for verdict in verdicts} == {Result.NOT_JUDGED}
+
+
+@pytest.mark.parametrize("ordered", [True, False])
+def test_an_invalid_item_is_an_error_after_the_verdicts_on_those_before_it(ordered):
+    tags = []
+    verdicts = grade_many([("exercise_03", UNPARSABLE, 0), ("exercise_03",)], jobs=2, ordered=ordered)
+    with pytest.raises(TypeError, match=r"a submission is \(exercise, source\)"):
+        tags.extend(tag for tag, _ in verdicts)
+    assert tags == [0]
 
 
 @pytest.mark.parametrize("ordered", [True, False])

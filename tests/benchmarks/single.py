@@ -73,7 +73,7 @@ def warm(runs: int) -> Iterator[str]:
         finally:
             stop = [sys.executable, "-m", "grader", "stop"]
             done = subprocess.run(stop, cwd=course, env=environment, capture_output=True, text=True, check=False)
-    if done.stdout != "Stopped 1.\n":
+    if done.stdout != "Stopped one process.\n":
         raise CannotRunError(f"no process stayed warm: {done.stdout}{done.stderr}")
     warm_runs, imports = zip(*pairs, strict=True)
     yield measured("grade in a warm process", warm_runs, "s")

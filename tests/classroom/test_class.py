@@ -99,9 +99,11 @@ def test_a_term_of_a_class_with_a_roster_and_a_regrade(run_cli, tmp_path):
             "no verdict on exercise_03 by x",
         ),
         (("regrade", *options, "--exercise", "4", "--reason", "y"), "has no verdict on exercise_04"),
+        (("regrade", *options, "--exercise", "3", "--reason", "y", "--scheduler", "x"), "add --engine dask"),
     ):
         refused = run_cli(*arguments)
         assert (refused.returncode, message in refused.stderr) == (2, True), refused.stderr
+    assert rows(book, "SELECT count(*) FROM regrades") == [(1,)]
     handed_in.rename(tmp_path / "moved")
     lost = run_cli("regrade", *options, "--exercise", "3", "--reason", "again")
     assert (lost.returncode, "give their folder with --submissions" in lost.stderr) == (2, True)
@@ -137,6 +139,11 @@ def test_a_regrade_shares_no_verdicts_if_requested_now_or_in_the_batch(run_cli, 
     again = ("regrade", *options, "--exercise", "3", "--reason", "an alarm")
     assert "2 judged, 0 shared" in run_cli(*again, "--no-share").stdout
     assert "2 judged, 0 shared" in run_cli(*again).stdout
+    unshared = ("--gradebook", tmp_path / "unshared.sqlite", "--jobs", "1")
+    run_cli("batch", root, *unshared, "--no-share")
+    one = run_cli("regrade", *unshared, "--exercise", "3", "--reason", "an alarm", "--student", "a").stdout
+    assert "1 judged, 0 shared, 1 already there" in one
+    assert "has no effect" not in one
 
 
 class Losing(Deceived):

@@ -21,9 +21,9 @@ from grader.checks.outcome import (
     SizeComparison,
     Status,
 )
-from grader.classroom.gradebook import Gradebook
+from grader.classroom.gradebook import Gradebook, Student
 from grader.classroom.gradebook import gradebook as book
-from grader.classroom.gradebook.class_records import ClassRecords
+from grader.classroom.gradebook.class_records import ClassRecords, student_history
 from grader.classroom.regrade import rescore
 from grader.errors import KitError, UsageError
 from grader.spec.loading import load_exercise
@@ -500,6 +500,15 @@ def test_a_regrade_puts_verdicts_out_of_force_until_they_are_judged_again(gradeb
     assert rows(path, why) == [(1, None), (2, None), (3, "the check was wrong")]
     with pytest.raises(UsageError, match="has no verdict on exercise_03 by eve; find names with history"):
         gradebook.request_regrade("exercise_03", "eve", "")
+
+
+def test_the_history_of_a_name_that_two_students_have_asks_for_an_id(gradebook, path):
+    for name in ("s1", "s2"):
+        gradebook.record(1, submission(name), VERSIONS, verdict())
+        gradebook.enroll([Student(id=name, name="Anna Schmidt", group="", columns={}, is_enrolled=True)])
+    with pytest.raises(UsageError, match="2 students are called 'Anna Schmidt'; give one of their ids: s1, s2"):
+        student_history(path, "Anna Schmidt")
+    assert len(student_history(path, "s2")) == 1
 
 
 def test_attempts_count_the_other_sources_a_student_handed_in_before(gradebook):

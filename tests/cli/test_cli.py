@@ -255,7 +255,7 @@ def test_exercises_are_completed_from_the_course_that_is_named(run_cli, words, t
 def test_a_file_that_is_not_there_or_is_a_link_is_wrong_usage(run_cli, tmp_path):
     done = run_cli("3", "--file", str(tmp_path / "nothing.py"))
     assert (done.returncode, done.stdout) == (2, "")
-    assert "nothing.py; name the file to grade" in done.stderr
+    assert "nothing.py; check the path" in done.stderr
     link = tmp_path / "link.py"
     link.symlink_to(ROOT / "solutions/exercise_03/attention.py")
     done = run_cli("3", "--file", str(link))
@@ -328,6 +328,7 @@ def test_an_exercise_may_stand_before_its_command(run_cli, own_course):
     turned = run_cli("3", "diff", cwd=own_course.root)
     assert "+MINE = 1" in turned.stdout
     assert (turned.returncode, turned.stdout, turned.stderr) == (usual.returncode, usual.stdout, usual.stderr)
+    assert "Step 1 of" in run_cli("3", "hints", cwd=own_course.root).stdout
 
 
 def test_a_deleted_current_folder_gives_an_error_message(tmp_path):

@@ -239,6 +239,18 @@ def test_the_solution_is_shown_beside_ones_own_only_after_a_question(own_course,
     assert shown.count("+        attn_scores = attn_scores.masked_fill") == 2
 
 
+@pytest.mark.parametrize("name", ["attention (1).py", "my-fix.py", "class.py"])
+def test_a_file_whose_name_is_no_identifier_is_tried(own_course, run_cli, tmp_path, name):
+    file = tmp_path / name
+    file.write_bytes(own_course.editable_files(EXERCISE)[0].read_bytes())
+    done = run_cli("try", EXERCISE, "--file", file, cwd=own_course.root)
+    assert done.returncode == 1
+    assert "SyntaxError" not in done.stdout + done.stderr
+    script = run_cli("try", EXERCISE, "--file", file, "--code", cwd=own_course.root).stdout
+    alone = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False, timeout=60)
+    assert "AssertionError" in alone.stderr.splitlines()[-1]
+
+
 def test_a_file_that_is_not_there_is_refused_without_a_traceback(own_course, run_cli):
     for path in own_course.editable_files(EXERCISE):
         path.unlink()

@@ -348,5 +348,8 @@ def test_a_verdict_is_compared_with_what_is_known():
 def test_wrong_orders_are_errors(tmp_path):
     with pytest.raises(UsageError, match="there is no exercise_99"):
         write_audit(COURSE, tmp_path, exercise_ids=["exercise_99"])
+    (tmp_path / "file").touch()
+    with pytest.raises(UsageError, match=r"file: cannot be written: .*; name another folder"):
+        write_audit(COURSE, tmp_path / "file", exercise_ids=["exercise_29"])
     with pytest.raises(UsageError, match="seeds is 0; use 1 or more"):
         write_audit(COURSE, tmp_path, seeds=0)

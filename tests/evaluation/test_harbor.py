@@ -85,6 +85,13 @@ def test_the_reference_earns_everything_and_a_hostile_file_nothing(task, tmp_pat
     assert verified(task, tmp_path / "logs", file) == (0, "0.000000")
 
 
+@pytest.mark.parametrize("text", ["# see fix.py", "fix.py", ""])
+def test_a_text_that_looks_like_a_path_is_judged_and_earns_nothing(task, tmp_path, text):
+    file = tmp_path / FILE
+    file.write_text(text, encoding="utf-8")
+    assert verified(task, tmp_path / "logs", file) == (0, "0.000000")
+
+
 def test_a_missing_file_and_a_link_to_the_reference_earn_nothing(task, tmp_path):
     file = tmp_path / FILE
     assert verified(task, tmp_path / "logs", file) == (0, "0.000000")

@@ -97,7 +97,7 @@ def test_a_page_says_what_to_do_next_unless_it_is_about_a_hand_in() -> None:
     idle = structs.replace(missed, tests=(structs.replace(test, standing=Standing.NEVER_CALLS),))
     assert "Next: fix a test that was set aside: no test counts yet.\n" in render_trap(idle, has_next=True)
     broken = structs.replace(missed, problem="SyntaxError")
-    again = f"Next: fix trap.py, then run python -m grader trap {EXERCISE} again\n"
+    again = f"Next: fix trap.py, then run python -m grader trap {EXERCISE} again.\n"
     assert again in render_trap(broken, has_next=True)
     done = structs.replace(missed, is_at_home=True, subsets=Count(caught=1, of=1))
     assert "Next: hand it in as your course asks; python -m grader names the next hunt.\n" in render_trap(
@@ -108,7 +108,7 @@ def test_a_page_says_what_to_do_next_unless_it_is_about_a_hand_in() -> None:
 def test_the_wrong_fixes_of_a_decoy_are_not_called_defects() -> None:
     page = render_trap(structs.replace(result_with(caught=False), is_decoy=True, with_own_test=Count(of=2)))
     assert "version 1  not caught\n" in page
-    assert "0 of 2 versions have a test that fails on no other" in page
+    assert "0 of 2 versions have a test of their own, which fails for no other" in page
     assert "defect " not in page
 
 

@@ -9,8 +9,10 @@ import pytest
 from msgspec import structs
 
 from grader.report.trap import render_trap, render_trap_json
+from grader.spec.loading import load_exercise
+from grader.submission import submission_from_text
 from grader.trap import relay
-from grader.trap.relay import TRAP_SECONDS
+from grader.trap.relay import TRAP_SECONDS, Relay, Trap
 from grader.trap.result import Caught, Standing
 from tests.support.commands import Done
 from tests.support.paths import ROOT
@@ -220,3 +222,22 @@ def test_the_command_judges_a_file(tmp_path: Path, run_cli: Callable[..., Done])
     done = run_cli("trap", EXERCISE, "--file", str(file), "--seed", "3", cwd=ROOT)
     assert done.returncode == 0
     assert "Trap: 8 of 8 points and 1 extra" in done.stdout
+
+
+SLOW = """
+import time
+
+
+def test_it_takes_its_time(subject, gaussian):
+    subject(4, 6, 8, 0.0)(gaussian(1, 5, 4))
+    time.sleep(1.5)
+"""
+
+
+def test_a_run_that_is_cut_because_all_time_is_used_has_no_outcome(traps):
+    exercise = load_exercise(traps.course.description("exercise_03"))
+    source = submission_from_text(traps.course.reference("exercise_03").read_text(encoding="utf-8"))
+    relay = Relay(traps.source, exercise, Trap(name="trap.py", text=SLOW), seconds=2.5)
+    sessions = [relay.run(source, seeds=[1]) for _ in range(2)]
+    assert [len(each.outcomes) for each in sessions] == [1, 0]
+    assert [each.is_time_up for each in sessions] == [False, True]

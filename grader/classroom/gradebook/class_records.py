@@ -229,6 +229,9 @@ def student_history(gradebook: Path, student: str) -> list[PastVerdict]:
             found = [PastVerdict(**row) for row in book.rows(STATEMENT, name)]
             if found:
                 return found
-        if book.row("SELECT 1 FROM students WHERE student = ? OR name = ?", student, student):
+        if book.row("SELECT 1 FROM students WHERE student = ?", student) or len(named) == 1:
             return []
+        if named:
+            ids = ", ".join(sorted(named))
+            raise UsageError(f"{len(named)} students are called {student!r}; give one of their ids: {ids}")
         raise UsageError(f"there is no student {student!r} in {gradebook}; export --to csv lists all students")

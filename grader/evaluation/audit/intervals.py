@@ -8,13 +8,13 @@ STEPS = 60
 """Halvings of the interval in which a bound is searched: more than a float has bits."""
 
 
-def clopper_pearson(count: int, total: int, level: float = LEVEL) -> tuple[float, float] | None:
+def clopper_pearson(count: int, total: int) -> tuple[float, float] | None:
     """Return the two-sided exact bounds of a share, from 0 to 1; None if there is nothing to count."""
     if not 0 <= count <= total:
         raise ValueError(f"{count} of {total} is not a valid count")
     if total == 0:
         return None
-    tail = (1 - level) / 2
+    tail = (1 - LEVEL) / 2
     lower = 0.0 if count == 0 else _root(lambda share: _at_least(count, total, share) - tail)
     upper = 1.0 if count == total else _root(lambda share: _at_least(count + 1, total, share) - (1 - tail))
     return lower, upper

@@ -16,6 +16,7 @@ from grader.evaluation.audit.counting import attack_rows, flips, grading_of, lay
 from grader.evaluation.audit.intervals import LEVEL
 from grader.evaluation.audit.published import KNOWN_ESCAPES, NOT_CLAIMED, PUBLISHED
 from grader.evaluation.audit.records import Audit, Grading
+from grader.evaluation.folders import make_folder
 from grader.evaluation.seeds import Split, seed_of
 from grader.processes.examiner_process import usable_cores
 from grader.spec.loading import load_exercise
@@ -37,7 +38,8 @@ def write_audit(
 ) -> Audit:
     """Grade the corpora of a course, write `index.html` and `audit.json` into the folder, and return the figures.
 
-    Raise `UsageError` for an unknown exercise, and whatever `grade_many` raises for the whole machine.
+    Raise `UsageError` for an unknown exercise or a folder that cannot be written, and whatever `grade_many` raises for
+    the whole machine.
     """
     if seeds < 1:
         raise UsageError(f"seeds is {seeds}; use 1 or more")
@@ -46,6 +48,7 @@ def write_audit(
     cases = list(cases_of(course, audited))
     attacks = list(attacks_of(course)) if with_attacks else []
     cases += attacks
+    make_folder(folder)
     numbers = [seed_of(Split.HELD_OUT, index) for index in range(seeds)]
     jobs = jobs or usable_cores()
     started = time.monotonic()

@@ -108,7 +108,6 @@ async def assess(
     *,
     scheme: Scheme = Scheme.ALL_OR_NOTHING,
     course: str | Path | None = None,
-    seed: int | None = None,
 ) -> Assessment:
     """Assess a model's answer. An error of the kit is an assessment without a value and never a value of 0.
 
@@ -118,10 +117,10 @@ async def assess(
     try:
         if form is Form.FIX:
             code = extract_code(answer, hunt.id, course=course)
-            return _of_fix(await agrade(hunt.id, code, course=course, seed=seed), code, scheme)
+            return _of_fix(await agrade(hunt.id, code, course=course), code, scheme)
         if form is Form.TRAP:
             code = extract_tests(answer)
-            return await asyncio.to_thread(assess_trap, hunt, code, scheme, course, seed)
+            return await asyncio.to_thread(assess_trap, hunt, code, scheme, course)
         return await asyncio.to_thread(_assess_guided, hunt, form, answer, course)
     except KitError as error:
         return Assessment(value=None, feedback="The kit could not judge this answer.", code=code, record=_error(error))
@@ -133,11 +132,9 @@ def _assess_guided(hunt: Hunt, form: Form, answer: str, course: str | Path | Non
     return Assessment(value=value, feedback=feedback, code=answer, record=msgspec.to_builtins(found))
 
 
-def assess_trap(
-    hunt: Hunt, code: str, scheme: Scheme, course: str | Path | None = None, seed: int | None = None
-) -> Assessment:
+def assess_trap(hunt: Hunt, code: str, scheme: Scheme, course: str | Path | None = None) -> Assessment:
     """Assess tests. Raise `KitError` if the kit cannot judge."""
-    result = grade_trap(hunt.id, code, course=course, seed=seed)
+    result = grade_trap(hunt.id, code, course=course)
     return Assessment(
         value=trap_reward(result, scheme),
         feedback=_trap_feedback(result),

@@ -63,7 +63,8 @@ def _judge_fix(course: Path, exercise_id: str, file: Path, scheme: Scheme) -> tu
     read = read_submission(file, file.name, inside=file.parent)
     if not isinstance(read, Submission):
         return 0.0, {"outcome": Result.NOT_GRADABLE, "reason": read.reason}
-    verdict = grade(exercise_id, "\n".join(chunk.text for chunk in read.chunks), course=course)
+    text = "\n".join(chunk.text for chunk in read.chunks)
+    verdict = grade(exercise_id, f"{text}\n", course=course)  # a single line could be taken for a path
     return reward(verdict, scheme), to_dict(verdict)
 
 
@@ -73,7 +74,7 @@ def _judge_answer(
     """Return the reward of tests, predictions or claims, None if the kit cannot judge, and a record of plain data."""
     hunt, text = hunt_of(Course(root=course), exercise_id), _read_answer(file)
     if form is Form.TRAP:
-        found = assess_trap(hunt, text, scheme, course)
+        found = assess_trap(hunt, f"{text}\n", scheme, course)  # a single line could be taken for a path
     else:
         fenced = text if FENCE in text else f"{FENCE}\n{text}\n{FENCE}\n"
         found = asyncio.run(assess(hunt, form, fenced, course=course))

@@ -9,9 +9,8 @@ from msgspec import Struct, structs
 from grader.errors import KitError
 from grader.processes.examiner_process import CancelledError, usable_cores
 from grader.processes.pool import ExaminerPool
-from grader.report.trap import Details
 from grader.spec.paths import Course
-from grader.student.traps import details_of, home_of
+from grader.student.traps import home_of
 from grader.submission import read_submission
 from grader.trap.pooled import PooledTrapJudge
 from grader.trap.reading import is_unwritten, trap_of
@@ -25,7 +24,6 @@ class TrapJudgement(Struct, frozen=True, kw_only=True):
     at: str
     file: str
     result: TrapResult | None = None
-    details: Details = Details()
     error: str = ""
 
 
@@ -69,7 +67,7 @@ class FollowedTrap:
                 trap = trap_of(read, path.name)
                 home = home_of(self._course, self._exercise_id)
                 result = self._judge.judge(self._exercise_id, trap, self._seed, home=home)
-                judgement = structs.replace(judgement, result=result, details=details_of(self._course, result))
+                judgement = structs.replace(judgement, result=result)
         except CancelledError:
             return
         except Exception as error:  # noqa: BLE001 - the student sees any error; the next save tries again

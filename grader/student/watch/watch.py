@@ -13,6 +13,7 @@ from grader.spec.paths import Course
 from grader.student.changes import changes
 from grader.student.hints import next_hint
 from grader.student.progress import load_progress
+from grader.student.traps import details_of
 from grader.student.watch.events import (
     NO_VERDICT_YET,
     Event,
@@ -135,7 +136,7 @@ class Watch:
             elif isinstance(message, Judgement):
                 followed.receive(message)
             elif isinstance(message, TrapJudgement):
-                yield from _page_of(message, followed)
+                yield from self._page_of(message, followed)
             elif message or followed.has_changed():
                 followed.read_files()
             trap.read_file()
@@ -175,12 +176,12 @@ class Watch:
         except (KitError, OSError) as error:
             yield TextEvent(text=str(error))
 
-
-def _page_of(judgement: TrapJudgement, followed: FollowedExercise) -> Iterator[Event]:
-    """Yield the page of a trap, unless it has no tests or belongs to an exercise that was followed before."""
-    if judgement.exercise != followed.exercise.id:
-        return
-    if judgement.error:
-        yield TextEvent(text=judgement.error)
-    elif judgement.result is not None:
-        yield TrapEvent(file=judgement.file, at=judgement.at, result=judgement.result, details=judgement.details)
+    def _page_of(self, judgement: TrapJudgement, followed: FollowedExercise) -> Iterator[Event]:
+        """Yield the page of a trap, unless it has no tests or belongs to an exercise that was followed before."""
+        if judgement.exercise != followed.exercise.id:
+            return
+        if judgement.error:
+            yield TextEvent(text=judgement.error)
+        elif judgement.result is not None:
+            details = details_of(self._course, judgement.result)  # only this thread writes the progress
+            yield TrapEvent(file=judgement.file, at=judgement.at, result=judgement.result, details=details)

@@ -67,6 +67,8 @@ def test_fewer_cards_are_due_with_each_hunt_of_a_theme(own_course):
     first_two = [Card.PREDICT, Card.LOCATE]
     assert due == [[*Card], [*Card], first_two, first_two, []]
     save_progress(own_course, "exercise_13", Progress())
+    own_course.description("exercise_16").write_text("title: 5\n", encoding="utf-8")  # another exercise's mistake
+    assert due_cards(own_course, exercise, is_fixed=False) == first_two
     assert due_cards(own_course, load_exercise(own_course.description("exercise_01")), is_fixed=True) == [Card.EXPLAIN]
 
 
