@@ -20,17 +20,10 @@ MOST_VARIANTS, MOST_COMPARED = 4, 2
 """For a submission that is not a variant: the most variants, and the most checks of each defect, to compare it with."""
 
 
-NUMBER = re.compile(r"\d+")
 TOKEN = re.compile(r"\w+|[^\w\s]")
 
-SHOWING_VALUES = {
-    FailureKind.LEAK,
-    FailureKind.MIXING,
-    FailureKind.SUM,
-    FailureKind.SUM_NEARLY,
-    FailureKind.PRINTS,
-}
-"""Kinds whose findings show, in place of a deviation, a measured number or the printed text."""
+MEASURED = {FailureKind.LEAK, FailureKind.MIXING, FailureKind.SUM, FailureKind.SUM_NEARLY}
+"""Kinds whose findings show a measured number in place of a deviation."""
 
 
 def compare_deviations(examination: Examination, matching_variants: list[Examination]) -> Examination:
@@ -113,9 +106,10 @@ def _may_fail_after_values(outcome: Outcome, signatures: Mapping[str, str]) -> b
 
 
 def _can_compare(outcome: Outcome, examination: Examination) -> bool:
-    """Return whether a failure can be compared: it has numbers, a printed text, or an operation that crashed."""
-    shows_values = outcome.finding is not None and outcome.finding.kind in SHOWING_VALUES
-    return outcome.check in examination.deviations or shows_values or outcome.status is Status.CRASHED
+    """Return whether a failure can be compared: it has numbers, or it is a print, or a crash in some operation."""
+    kind = outcome.finding.kind if outcome.finding else None
+    is_numeric = outcome.check in examination.deviations or kind in MEASURED
+    return is_numeric or kind is FailureKind.PRINTS or outcome.status is Status.CRASHED
 
 
 def _fails_equally(
@@ -128,7 +122,7 @@ def _fails_equally(
     """Return whether a variant fails a check like the submission: with the same kind of failure and the same numbers.
 
     If the submission contains the fix, a crash in the same operation may be another fault. If it contains the fix as a
-    whole statement, only some equal numbers may be another fault, too.
+    whole statement, only some equal numbers may be another fault, too. A print is the same fault, whatever it prints.
     """
     if outcome.signature() != other.signature():
         return False
@@ -137,11 +131,8 @@ def _fails_equally(
         return same(examination.deviations[outcome.check], others.deviations.get(outcome.check))
     if outcome.status is Status.CRASHED:
         return reading not in STANDING
-    if outcome.finding is None or other.finding is None:
-        return False
-    if outcome.finding.kind is FailureKind.PRINTS:  # in another call, at other sizes
-        return NUMBER.sub("", outcome.finding.observed) == NUMBER.sub("", other.finding.observed)
-    return str(outcome.finding) == str(other.finding)
+    is_print = outcome.finding is not None and outcome.finding.kind is FailureKind.PRINTS
+    return is_print or str(outcome.finding) == str(other.finding)
 
 
 def find_standing_fixes(exercise: Exercise, text: str, reference: str) -> frozenset[str]:
