@@ -21,7 +21,10 @@ from grader.verdict.signatures import KEY_SEED, extend_time_limit, find_key, req
 
 MOST_SEEDS = 3
 MOST_BYTES = 1_300_000
-"""Seeds are recorded while all answers fit into this many bytes. The first seed may take five times as many."""
+"""Seeds are recorded while all answers fit into this many bytes."""
+
+FIRST_SEED = 5
+"""The first seed may take this many times as many bytes."""
 
 
 class SealedExercise(Struct, frozen=True, kw_only=True):
@@ -68,9 +71,10 @@ def _record(course: Course, runner: Runner, most_bytes: int) -> tuple[bytes, boo
         for seed in range(KEY_SEED, KEY_SEED + MOST_SEEDS):
             fails_here = _record_seed(course, runner, recorder, seed)
             longer = recorder.content()
-            if not content and len(longer) > 5 * most_bytes:
+            if not content and len(longer) > FIRST_SEED * most_bytes:
                 takes = f"the answers of one seed take {len(longer):,} bytes"
-                raise BrokenExerciseError(f"{exercise.id}: {takes}, more than {5 * most_bytes:,}; write smaller sizes")
+                most = f"{FIRST_SEED * most_bytes:,}"
+                raise BrokenExerciseError(f"{exercise.id}: {takes}, more than {most}; write smaller sizes")
             if content and len(longer) > most_bytes:
                 break
             content, fails_starter = longer, fails_starter and fails_here

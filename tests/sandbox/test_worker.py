@@ -551,4 +551,4 @@ def test_a_nursery_that_does_not_end_is_killed(monkeypatch: pytest.MonkeyPatch) 
         with contextlib.suppress(ProcessLookupError):
             os.kill(stopped._process, signal.SIGCONT)
     ended.join()
-    assert Household().processes == before.processes
+    assert Household().processes - before.processes == set()  # one of another test may have ended meanwhile

@@ -183,5 +183,9 @@ class Watch:
         if judgement.error:
             yield TextEvent(text=judgement.error)
         elif judgement.result is not None:
-            details = details_of(self._course, judgement.result)  # only this thread writes the progress
+            try:
+                details = details_of(self._course, judgement.result)  # only this thread writes the progress
+            except (KitError, OSError) as error:
+                yield TextEvent(text=str(error))
+                return
             yield TrapEvent(file=judgement.file, at=judgement.at, result=judgement.result, details=details)
