@@ -2,6 +2,7 @@
 
 import platform
 import shlex
+import tempfile
 import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -16,7 +17,6 @@ from grader.evaluation.audit.counting import attack_rows, flips, grading_of, lay
 from grader.evaluation.audit.intervals import LEVEL
 from grader.evaluation.audit.published import KNOWN_ESCAPES, NOT_CLAIMED, PUBLISHED
 from grader.evaluation.audit.records import Audit, Grading
-from grader.evaluation.folders import make_folder
 from grader.evaluation.seeds import Split, seed_of
 from grader.processes.examiner_process import usable_cores
 from grader.spec.loading import load_exercise
@@ -48,7 +48,7 @@ def write_audit(
     cases = list(cases_of(course, audited))
     attacks = list(attacks_of(course)) if with_attacks else []
     cases += attacks
-    make_folder(folder)
+    _make_folder(folder)
     numbers = [seed_of(Split.HELD_OUT, index) for index in range(seeds)]
     jobs = jobs or usable_cores()
     started = time.monotonic()
@@ -70,6 +70,16 @@ def write_audit(
     write_product(folder / "audit.json", msgspec.json.format(msgspec.json.encode(audit), indent=1) + b"\n")
     write_product(folder / "index.html", render_audit(audit).encode())
     return audit
+
+
+def _make_folder(folder: Path) -> None:
+    """Make the folder before gradings that take hours. Raise `UsageError` if no file can be written into it."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise UsageError(f"{folder}: cannot be written: {error.strerror}; name another folder") from None
 
 
 def render_audit(audit: Audit) -> str:

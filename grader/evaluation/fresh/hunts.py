@@ -10,10 +10,9 @@ from msgspec import Struct
 from grader.api import open_course, plain_seed
 from grader.errors import KitError, UsageError
 from grader.evaluation.catalogue import Hunt, hunt_of
-from grader.evaluation.folders import make_folder
 from grader.evaluation.fresh.orders import Order, Report
 from grader.processes.examiner_process import ExaminerProcess, Request, Service
-from grader.spec.paths import Course, exercise_id_of
+from grader.spec.paths import Course, exercise_id_of, write_product
 
 SERVICE = "grader.evaluation.fresh.service"
 MOST_SECONDS = 600.0
@@ -67,8 +66,7 @@ def make_hunts(
             raise UsageError(f"{exercise_id} has no reference here; use a course with solutions/")
     if root.exists() and (not root.is_dir() or any(root.iterdir())):
         raise UsageError(f"{folder} is in use; name a new folder")
-    make_folder(root / "exercises")
-    (root / "exercises" / "README.md").write_text(README.format(seed=seed), encoding="utf-8")
+    write_product(root / "exercises" / "README.md", README.format(seed=seed).encode())
     order = Order(root=str(base_course.root), folder=str(root), seed=seed, bases=chosen)
     return _made(order, Course(root=root))
 
