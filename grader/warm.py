@@ -1,6 +1,7 @@
 """What a warm process does for its clients: it runs the commands of the command line, and keeps one judge open."""
 
 import os
+from collections.abc import Callable
 
 from grader.cli import main
 from grader.errors import KitError
@@ -42,9 +43,9 @@ class CommandService:
             raise KitError("a warm process does not answer this command")
         return main(arguments, is_warm=True)
 
-    def rest(self) -> None:
-        """Start the next worker, and free memory."""
-        self._judge.prepare()
+    def rest(self, is_idle: Callable[[], bool]) -> None:
+        """Start the next worker, work ahead, and free memory."""
+        self._judge.prepare(is_idle)
         free_memory()
 
     def is_usable(self) -> bool:

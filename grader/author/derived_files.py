@@ -226,7 +226,7 @@ def _arguments_of_checks(exercise: Exercise) -> list[str]:
     interface = exercise.interface
     named = {*interface.constructor, *interface.inputs, *interface.kind.adapter_arguments}
     used = (name for check in exercise.checks for name in (*check.constructor, *check.inputs, *check.defaults))
-    methods = (check.method for check in exercise.checks if check.method and not check.variation_source())
+    methods = (check.method for check in exercise.checks if check.method and not check.varied_class())
     return [name for name in dict.fromkeys((*used, *methods)) if name not in named]
 
 
@@ -243,6 +243,8 @@ def _made_of(spec: Any) -> str:
         return ""
     if spec.is_mask():
         return ", a mask: true where a query may look"
+    if spec.zeros:
+        return ""
     if spec.between is not None:
         return f", numbers between {spec.between[0]:g} and {spec.between[1]:g}"
     ignored = f", or {spec.ignored} where there is nothing to count" if spec.ignored is not None else ""

@@ -90,7 +90,7 @@ class Comparison:
         limits = structs.replace(exercise.limits, seconds=structs.replace(exercise.limits.seconds, total=600.0))
         self._source = source
         self._exercise = structs.replace(exercise, limits=limits)
-        self._local = Reference(path, exercise.interface)
+        self._local = Reference(path, exercise)
         self._reference = Session(source, self._exercise, submission_from_text(path.read_text(encoding="utf-8")))
         self._experiments: dict[tuple[int, bool], tuple[Experiment, Observed]] = {}
         self._in_float64 = FLOAT64 if exercise.is_precise else FLOAT32_GRADIENT  # as the checks compare

@@ -86,7 +86,7 @@ def _other_shapes(course: Course, exercise_id: str) -> str:
     shapes: list[list[tuple[int, ...]]] = []
     expected = []
     try:
-        reference = Reference(course.reference(exercise.id), exercise.interface)
+        reference = Reference(course.reference(exercise.id), exercise)
         for sizes in exercise.fixed_sizes:
             case = make_case(exercise, Property(), sizes)
             with torch.no_grad():
@@ -202,7 +202,7 @@ class _Verdicts:
 
     def _random_outputs(self) -> Iterator[str]:
         """Yield a problem for each size case at which the reference, in eval mode, is not deterministic."""
-        reference = Reference(self._course.reference(self._exercise.id), self._exercise.interface)
+        reference = Reference(self._course.reference(self._exercise.id), self._exercise)
         check = Property(id="determinism")
         for sizes in self._exercise.fixed_sizes:
             seed_draws(f"{check.id}/{sizes}")

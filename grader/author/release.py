@@ -19,7 +19,8 @@ from grader.spec.edition import Sealed, SealedDefect
 from grader.spec.exercise import Exercise
 from grader.spec.fragments import put_back
 from grader.spec.loading import load_exercise
-from grader.spec.paths import SEALED, Course, write_product
+from grader.spec.paths import SEALED, VARIATIONS, Course, write_product
+from grader.spec.variations import source_with
 from grader.submission import Unreadable, read_submission
 from grader.trap.reading import TEMPLATE
 
@@ -162,6 +163,9 @@ def _files(course: Course, prepared: list[Prepared], contents: Contents) -> dict
         here = Path(SEALED) / each.exercise.id
         files |= _exercise_files(course, each.exercise, contents)
         files[here / "exercise.yaml"] = _description(each.exercise, each.hidden, contents)
+        if varied := {check.varied_class() for check in each.exercise.checks} - {""}:
+            source = course.variations(each.exercise.id).read_text(encoding="utf-8")
+            files[here / VARIATIONS] = source_with(source, sorted(varied)).encode()
         files |= {here / path: content for path, content in each.files.items()}
     return files
 

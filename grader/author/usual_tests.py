@@ -51,7 +51,7 @@ def tester(source: WorkerSource, course: Course, exercise: Exercise, text: str) 
     session = Session(source, exercise, submission_from_text(text))
 
     def failure_of(test: Property) -> str:
-        reference = ReferenceCache(Reference(course.reference(exercise.id), exercise.interface))
+        reference = ReferenceCache(Reference(course.reference(exercise.id), exercise))
         session.renew()
         try:
             walk(

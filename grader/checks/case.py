@@ -143,6 +143,10 @@ def _make_input(spec: Any, sizes: dict[str, int], pattern: Pattern = Pattern.USU
         return spec
     if spec.is_mask():
         return _make_mask(spec, sizes, pattern)
+    if spec.zeros:
+        numbers = torch.randn(sizes_of(spec.shape, sizes))
+        numbers.movedim(spec.shape.index(spec.zeros), 0)[1:2] = 0.0
+        return numbers
     if spec.between is not None:
         low, high = spec.between
         return low + (high - low) * torch.rand(sizes_of(spec.shape, sizes))

@@ -52,11 +52,8 @@ class Context:
     def pair(
         self, check: Property, case: Case, dtype: str = "", variation: str = ""
     ) -> tuple[ModuleProxy, ModuleProxy]:
-        """Build the subject and the reference with the same weights.
-
-        `variation` is the source of a probe that defines a class `Variation`, which is built in place of both.
-        """
-        built: dict[str, Any] = {"dtype": dtype, "probe": variation, "entry": "Variation" if variation else ""}
+        """Build the subject and the reference with the same weights; a `variation` is built in place of both."""
+        built: dict[str, Any] = {"dtype": dtype, "variation": variation}
         theirs = self.reference.build(case.arguments, **built)
         ours = self.subject.build(case.arguments, like=theirs, at_once=False, **built)
         ours.training = theirs.training = check.training

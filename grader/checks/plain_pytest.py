@@ -49,5 +49,5 @@ class PlainExamined:
         if not isinstance(submission, Submission):
             raise UsageError(submission.reason)
         session = self._sessions[exercise_id] = Session(self._source, exercise, submission)
-        reference = ReferenceCache(Reference(course.reference(exercise_id), exercise.interface))
+        reference = ReferenceCache(Reference(course.reference(exercise_id), exercise))
         return Context(subject=Subject(session), reference=reference, exercise=exercise)

@@ -92,8 +92,8 @@ class ModuleFactory(Protocol):
 
     def __call__(self, **arguments: Any) -> ModuleProxy: ...
 
-    def build(self, arguments: dict[str, Any], *, dtype: str = "", probe: str = "", entry: str = "") -> ModuleProxy:
-        """Build a module. `probe` is source that runs beside it; it may define the class `entry` to build instead."""
+    def build(self, arguments: dict[str, Any], *, dtype: str = "", variation: str = "", entry: str = "") -> ModuleProxy:
+        """Build a module: of the exercise's class, of the class `entry`, or of a class in `variations.py`."""
 
 
 class MisfitError(Exception):
@@ -275,7 +275,7 @@ class Subject:
         *,
         like: HasWeights | None = None,
         dtype: str = "",
-        probe: str = "",
+        variation: str = "",
         entry: str = "",
         at_once: bool = True,
     ) -> ModuleProxy:
@@ -290,14 +290,14 @@ class Subject:
         interface = self._session.exercise.interface
         build = Build(
             module=self._count,
-            entry=entry or interface.entry(),
+            entry=variation or entry or interface.entry(),
             arguments=values,
             dtype=dtype,
-            probe=probe,
-            adapter=None if probe else adapter_of(interface),
+            probe=self._session.exercise.variations[variation] if variation else "",
+            adapter=None if variation else adapter_of(interface),
             parameters=weights,
         )
-        is_entry = bool(probe) or entry in ("", interface.entry())
+        is_entry = bool(variation) or entry in ("", interface.entry())
         module = RemoteProxy(self._session, build, is_entry=is_entry)
         if at_once:
             module.build()

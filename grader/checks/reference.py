@@ -17,7 +17,7 @@ from grader.sandbox.probes import ProbeFunction, constructor
 from grader.sandbox.subject import Subject
 from grader.sandbox.torch_import import stub_compiler
 from grader.sandbox.values import flatten, map_tensors
-from grader.spec.interface import Interface
+from grader.spec.exercise import Exercise
 
 FROM_CONSTANT = 0.5
 """The scale of the random numbers that are added to parameters with a constant initial value."""
@@ -130,16 +130,17 @@ def cotangents_for(value: Any) -> list[torch.Tensor]:
 class Reference:
     """Builds the reference's class in this process."""
 
-    def __init__(self, path: Path, interface: Interface) -> None:
+    def __init__(self, path: Path, exercise: Exercise) -> None:
         self._module = import_file(path, f"reference_of_{path.parent.name}")
-        self._adapter, self._entry = adapter_of(interface), interface.entry()
+        self._adapter, self._entry = adapter_of(exercise.interface), exercise.interface.entry()
+        self._variations = exercise.variations
         if self._adapter:
             stub_compiler()  # optimizers import the compiler, which takes a second
 
-    def build(self, arguments: dict[str, Any], dtype: str = "", probe: str = "", entry: str = "") -> LocalModule:
-        """Build the reference with random weights. `probe` is source that runs beside it and may define the `entry`."""
-        if probe:
-            build = vars(import_probe(probe, self._module))[entry]
+    def build(self, arguments: dict[str, Any], dtype: str = "", variation: str = "", entry: str = "") -> LocalModule:
+        """Build the reference, a variation of it or its part `entry`, with random weights."""
+        if variation:
+            build = vars(import_variation(self._variations[variation], self._module))[variation]
         else:
             build = constructor(self._module, entry or self._entry, self._adapter)
         with contextlib.redirect_stdout(io.StringIO()):
@@ -195,8 +196,8 @@ def import_file(path: Path, name: str) -> ModuleType:
     return module
 
 
-class _ProbeLoader(importlib.abc.InspectLoader):
-    """Imports a probe's text as a module."""
+class _VariationLoader(importlib.abc.InspectLoader):
+    """Imports a variation's source as a module."""
 
     def __init__(self, source: str) -> None:
         self._source = source
@@ -205,10 +206,10 @@ class _ProbeLoader(importlib.abc.InspectLoader):
         return self._source
 
 
-def import_probe(source: str, submission: ModuleType) -> ModuleType:
-    """Run a probe's source as a module, with `submission` and `torch` as globals, and return the module."""
-    loader = _ProbeLoader(source)
-    spec = importlib.util.spec_from_loader("probe", loader)
+def import_variation(source: str, submission: ModuleType) -> ModuleType:
+    """Run a variation's source as a module, with `submission` and `torch` as globals, and return the module."""
+    loader = _VariationLoader(source)
+    spec = importlib.util.spec_from_loader("variation", loader)
     assert spec is not None
     module = importlib.util.module_from_spec(spec)
     vars(module).update(submission=submission, torch=torch)

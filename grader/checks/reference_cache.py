@@ -47,7 +47,7 @@ class Answer(Struct, frozen=True, kw_only=True):
 class ReferenceSource(Protocol):
     """Builds modules for the reference to answer with."""
 
-    def build(self, arguments: dict[str, Any], dtype: str, probe: str, entry: str) -> Any:
+    def build(self, arguments: dict[str, Any], dtype: str, variation: str, entry: str) -> Any:
         """Build a module with fresh weights."""
 
 
@@ -205,11 +205,11 @@ class ReferenceCache:
     def __call__(self, **arguments: Any) -> ModuleProxy:
         return self.build(arguments)
 
-    def build(self, arguments: dict[str, Any], *, dtype: str = "", probe: str = "", entry: str = "") -> ModuleProxy:
+    def build(self, arguments: dict[str, Any], *, dtype: str = "", variation: str = "", entry: str = "") -> ModuleProxy:
         """Build a module of the reference with new weights."""
         answers = self._answers
-        asked = ("build", arguments, dtype, probe, entry)
-        answers.ask(asked, lambda: answers.modules.append(self._reference.build(arguments, dtype, probe, entry)))
+        asked = ("build", arguments, dtype, variation, entry)
+        answers.ask(asked, lambda: answers.modules.append(self._reference.build(arguments, dtype, variation, entry)))
         answers.built += 1
         return CachedProxy(answers, answers.built - 1)
 

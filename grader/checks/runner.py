@@ -289,7 +289,7 @@ class Runner:
         is_of_other_type = any(
             run.outcome and run.outcome.finding and run.outcome.finding.kind is FailureKind.TYPE for run in runs
         )
-        varied = {check.id for check in self.exercise.checks if check.variation_source()} if is_of_other_type else set()
+        varied = {check.id for check in self.exercise.checks if check.varied_class()} if is_of_other_type else set()
         whole = {run.check for run in runs if run.calls_entry} - varied
         return self._value_checks - whole
 
@@ -423,7 +423,7 @@ class Runner:
 
 def new_reference(course: Course, exercise: Exercise) -> ReferenceCache:
     """Return the reference of an exercise, with no answers yet."""
-    return ReferenceCache(Reference(course.reference(exercise.id), exercise.interface))
+    return ReferenceCache(Reference(course.reference(exercise.id), exercise))
 
 
 def _failure_point(error: Exception | None, comparisons: int) -> FailurePoint | None:

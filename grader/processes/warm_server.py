@@ -14,7 +14,7 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NoReturn, Protocol
 
 from grader.processes.memory import memory_of
@@ -72,8 +72,8 @@ class Service(Protocol):
     def run(self, arguments: list[str]) -> int:
         """Run a command on the standard streams and return its exit code; raise an exception if in doubt."""
 
-    def rest(self) -> None:
-        """Prepare for the next command; raise an exception if the process is in doubt."""
+    def rest(self, is_idle: Callable[[], bool]) -> None:
+        """Prepare for the next command while the process is idle; raise an exception if the process is in doubt."""
 
     def is_usable(self) -> bool:
         """Return whether the course and the worker source are still there."""
@@ -108,7 +108,7 @@ def _live(path: str, service: Service, inherited: set[int]) -> NoReturn:
         os.chdir("/")
         with _listening(path) as place:
             if place is not None:
-                service.rest()
+                service.rest(place.is_idle)
                 _serve(place, service)
     finally:
         os._exit(0)
@@ -132,6 +132,10 @@ class _Place:
     def is_own(self) -> bool:
         """Return whether the socket is still at its path."""
         return self._identity is not None and _identity(self._path) == self._identity
+
+    def is_idle(self) -> bool:
+        """Return whether no client waits."""
+        return not select.select([self.listener], [], [], 0)[0]
 
 
 @contextlib.contextmanager
@@ -319,6 +323,7 @@ def _serve(place: _Place, service: Service) -> None:
         with connection:
             if not _answer(connection, service):
                 return
+        service.rest(place.is_idle)
         if memory_of("self") > MOST_BYTES:
             return
         until = time.monotonic() + idle
@@ -349,9 +354,6 @@ def _answer(connection: socket.socket, service: Service) -> bool:
             os.close(stream)
     with contextlib.suppress(OSError):
         send_message(connection, kind, answer)
-    connection.close()
-    if is_sound:
-        service.rest()
     return is_sound
 
 

@@ -12,9 +12,6 @@ from grader.spec.properties import Property
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
-VARIATION = "Variation"
-"""The class in a check's own source. A check can call its methods as well as those of the submission's class."""
-
 
 class Signature(Struct, frozen=True, kw_only=True):
     """The keyword arguments of a function."""
@@ -84,7 +81,12 @@ def _problems_in_module(exercise: Exercise, methods: dict[str, Function]) -> Ite
         )
         yield from _missing_arguments(forward, exercise.interface.inputs, ("interface", "inputs"))
     for index, check in enumerate(exercise.checks):
-        yield from _problems_in_check(check, methods, ("checks", index))
+        name = check.varied_class()
+        if name not in exercise.variations:
+            yield from _problems_in_check(check, methods, ("checks", index)) if not name else ()
+            continue
+        own = _methods_of(ast.parse(exercise.variations[name]))[name]
+        yield from _problems_in_check(check, methods | own, ("checks", index))
 
 
 def _problems_in_call(exercise: Exercise, signature: Signature) -> Iterator[Problem]:
@@ -140,16 +142,6 @@ def _unknown_defaults(signature: Signature, check: Property, expected: str, path
 
 
 def _problems_in_check(check: Property, methods: dict[str, Function], path: KeyPath) -> Iterator[Problem]:
-    try:
-        methods = methods | _methods_of(ast.parse(check.variation_source())).get(VARIATION, {})
-    except SyntaxError as error:
-        yield Problem(
-            path=(*path, "variation"),
-            expected="Python",
-            found=f"{error.msg} in its line {error.lineno}",
-            remedy="correct that line",
-        )
-        return
     if check.method and check.method not in methods:
         yield _unknown("a method of the class", check.method, methods, (*path, "method"), is_key=False)
         return

@@ -187,7 +187,7 @@ class Exercise(Record, frozen=True, kw_only=True):
 
     DISPLAY_ONLY = (
         *("title", "difficulty", "theme", "source", "story", "nothing_else_broke", "equivalents"),
-        *("decoy", "announces", *EDITION_KEYS),
+        *("decoy", "announces", *EDITION_KEYS, "variations"),
     )
 
     id: str
@@ -226,6 +226,8 @@ class Exercise(Record, frozen=True, kw_only=True):
     """Whether students learn the number of defects, or only about those that they find."""
     edition: AnyEdition = Full()
     """The edition of the course folder."""
+    variations: dict[str, str] = field(default_factory=dict)
+    """The source of each class in `variations.py`."""
 
     @property
     def fixed_sizes(self) -> list[dict[str, int]]:

@@ -59,7 +59,7 @@ class MaskKind(StrEnum):
 
 
 class MadeInput(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """A tensor that is not Gaussian: a mask, integers, or uniform numbers (`between`)."""
+    """A tensor that is not all Gaussian: a mask, integers, uniform numbers (`between`), or with zeros in one place."""
 
     shape: Shape
     """Its shape."""
@@ -77,6 +77,8 @@ class MadeInput(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, o
     """An integer that replaces a quarter of the values, such as -100 for labels that a loss ignores."""
     between: tuple[float, float] | None = None
     """Uniform numbers between these two."""
+    zeros: str = ""
+    """Gaussian numbers, but zeros at the second place of this axis, a size in the shape, as for a token of zeros."""
 
     def is_mask(self) -> bool:
         """Return whether the tensor is a mask."""

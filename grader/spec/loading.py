@@ -3,6 +3,7 @@
 The result is cached in the course folder, because parsing YAML is slow.
 """
 
+import contextlib
 import functools
 import hashlib
 from pathlib import Path
@@ -14,18 +15,19 @@ from grader.spec.call_signatures import name_problems
 from grader.spec.document import MAX_BYTES, Document, RefusedError, read_document
 from grader.spec.exercise import Exercise
 from grader.spec.fragments import reference_problems, starter_problems
-from grader.spec.paths import read_cache, write_versioned_cache
+from grader.spec.paths import VARIATIONS, read_cache, write_versioned_cache
 from grader.spec.problem import MAX_PROBLEMS, Problem
 from grader.spec.schema_problems import schema_problems
 from grader.spec.soundness import soundness_problems
+from grader.spec.variations import variation_sources
 
 _decode = msgspec.msgpack.Decoder(Exercise).decode
 
 Stamp = tuple[int, int, int]
 """A file's inode, size and time of the last change."""
 
-_loaded: dict[Path, tuple[Stamp, Exercise]] = {}
-"""The exercises that this process has loaded. Each is valid until its file's stamp changes."""
+_loaded: dict[Path, tuple[list[Stamp | None], Exercise]] = {}
+"""The exercises that this process has loaded. Each is valid until the stamp of one of its files changes."""
 
 
 def load_exercise(path: Path) -> Exercise:
@@ -33,13 +35,13 @@ def load_exercise(path: Path) -> Exercise:
 
     Raise `SpecError` with a sentence for each problem: its place, what was expected, what was found, and the remedy.
     """
-    stamp = _stamp(path)
+    stamps = [_stamp(path), _stamp(path.with_name(VARIATIONS))]
     loaded = _loaded.get(path.absolute())
-    if loaded is not None and loaded[0] == stamp:
+    if loaded is not None and loaded[0] == stamps:
         return loaded[1]
     exercise = _read_or_cached(path).with_placeholders()
-    if stamp is not None:
-        _loaded[path.absolute()] = stamp, exercise
+    if stamps[0] is not None:
+        _loaded[path.absolute()] = stamps, exercise
     return exercise
 
 
@@ -66,11 +68,13 @@ def _read_or_cached(path: Path) -> Exercise:
 
 
 def _cached_file(path: Path) -> Path | None:
-    """Return the cache file for the file's present content and this version of the kit; None if it cannot be read."""
+    """Return the cache file for the present content and this version of the kit; None if the file cannot be read."""
     try:
         digest = hashlib.sha256(path.read_bytes())
     except OSError:
         return None
+    with contextlib.suppress(OSError):  # most exercises have none
+        digest.update(path.with_name(VARIATIONS).read_bytes())
     digest.update(_reader_stamp())
     course = path.absolute().parent.parent.parent
     return course / ".grader" / "exercises" / f"{path.parent.name}-{digest.hexdigest()[:16]}.msgpack"
@@ -101,8 +105,9 @@ def read_exercise(path: Path, reference: str | None = None, starter: str | None 
     except RefusedError as error:
         raise SpecError([_sentence(error.problem, shown)]) from error
     wrong = {each.path for each in document.problems}
+    variations = _read_variations(path.with_name(VARIATIONS))
     try:
-        exercise = _convert(document.data, path.parent.name)
+        exercise = _convert(document.data, path.parent.name, variations)
     except msgspec.ValidationError as error:
         found = schema_problems(document)
         if not found and not document.problems:
@@ -117,11 +122,29 @@ def read_exercise(path: Path, reference: str | None = None, starter: str | None 
     return exercise
 
 
-def _convert(data: dict[str, object], exercise_id: str) -> Exercise:
+def _read_variations(path: Path) -> dict[str, str]:
+    """Return the source of each class in a file of variations; none if there is no file. Raise `SpecError`."""
+    shown = _display_path(path)
+    try:
+        with path.open("rb") as file:
+            content = file.read(MAX_BYTES)
+    except FileNotFoundError:
+        return {}
+    except OSError as error:
+        raise SpecError([f"{shown}: cannot be read: {error.strerror}"]) from error
+    try:
+        return variation_sources(content.decode())
+    except SyntaxError as error:
+        raise SpecError([f"{shown}:{error.lineno}: expected Python, got {error.msg}; correct that line"]) from error
+    except ValueError as error:
+        raise SpecError([f"{shown}: expected Python in UTF-8, got {error}; save it as UTF-8"]) from error
+
+
+def _convert(data: dict[str, object], exercise_id: str, variations: dict[str, str]) -> Exercise:
     """Return the exercise; name each check without an id after its property."""
-    if "id" in data:
-        raise msgspec.ValidationError("the folder's name is the id")
-    exercise = msgspec.convert({**data, "id": exercise_id}, Exercise, strict=True)
+    if given := {"id", "variations"} & {*data}:
+        raise msgspec.ValidationError(f"authors do not write {given}")
+    exercise = msgspec.convert({**data, "id": exercise_id, "variations": variations}, Exercise, strict=True)
     checks = [
         check if check.id else msgspec.structs.replace(check, id=str(check.__struct_config__.tag))
         for check in exercise.checks

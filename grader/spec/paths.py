@@ -40,6 +40,9 @@ USUAL_MODULE = "attention.py"
 """The name of an exercise's module if the exercise has no starter yet."""
 
 
+VARIATIONS = "variations.py"
+"""The name of the file of classes that checks build in place of the submission's, beside the exercise.yaml."""
+
 TRAP = "trap.py"
 """The name of a file of tests that a student writes."""
 
@@ -114,6 +117,10 @@ class Course:
     def reference(self, exercise_id: str) -> Path:
         return self.root / "solutions" / exercise_id / self.module_name(exercise_id)
 
+    def variations(self, exercise_id: str) -> Path:
+        """Return the path of the classes that checks build in place of the submission's; it may be absent."""
+        return self.description(exercise_id).with_name(VARIATIONS)
+
     def key(self, exercise_id: str) -> Path:
         return self.description(exercise_id).parent / "key.json"
 
@@ -129,11 +136,11 @@ class Course:
         return self.root / "tests" / "hidden" / exercise_id
 
     def judged_by(self, exercise_id: str) -> list[Path]:
-        """Return the files on which an exercise's verdicts depend: the exercise.yaml, the reference, the hidden tests.
+        """Return the files on which verdicts depend: exercise.yaml, variations.py, the reference, the hidden tests.
 
         Files that this edition does not have are omitted.
         """
-        files = [self.description(exercise_id), self.reference(exercise_id)]
+        files = [self.description(exercise_id), self.variations(exercise_id), self.reference(exercise_id)]
         files += sorted(self.hidden_tests(exercise_id).rglob("*.py"))
         return [file for file in files if file.is_file()]
 

@@ -96,13 +96,13 @@ class Property(
     uses_longest_input: ClassVar[bool] = False
     """Whether the check also runs at the longest random input, longer than a constant that somebody would write."""
 
-    def variation_source(self) -> str:
-        """Return the source of a class `Variation` that replaces the submission's class, or an empty text."""
+    def varied_class(self) -> str:
+        """Return the name of the class in `variations.py` that replaces the submission's; empty if none does."""
         return ""
 
     def is_varied(self) -> bool:
         """Return whether the check also calls the module in calling variants, where its kind of subject has them."""
-        return self.uses_random_sizes and not self.variation_source()
+        return self.uses_random_sizes and not self.varied_class()
 
     def all_inputs(self, interface: Interface) -> dict[str, Any]:
         """Return the inputs of the check: the interface's and its own, or only its own for a method."""
@@ -535,12 +535,12 @@ class MatchesReference(Property, frozen=True, kw_only=True, tag="matches_referen
     """Whether gradients are compared too."""
     calling_variants: bool = True
     """Whether the module is also called in calling variants."""
-    variation: str = ""
-    """Python source of a class `Variation`, which is built instead of the class in the module `submission`."""
+    variation: Name = ""
+    """A class in `variations.py`, which is built in place of the submission's class."""
     called: Text = ""
     """The variation's calls in words, for findings."""
 
-    def variation_source(self) -> str:
+    def varied_class(self) -> str:
         return self.variation
 
     def is_varied(self) -> bool:

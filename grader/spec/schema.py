@@ -17,8 +17,8 @@ from grader.spec.exercise import EDITION_KEYS, Exercise
 from grader.spec.properties import PROPERTIES
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
-GIVEN = ("id", *EDITION_KEYS)
-"""Fields that authors do not write: the id is the folder's name, and `release` writes the others."""
+GIVEN = ("id", "variations", *EDITION_KEYS)
+"""Fields that authors do not write: the folder's name, the file `variations.py`, and what `release` writes."""
 
 EDITION_PARTS = (*(each.__name__ for each in get_args(AnyEdition)), "SealedDefect")
 """Parts of the schema about editions, which authors do not write."""

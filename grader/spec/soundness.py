@@ -255,7 +255,7 @@ def _input_problems(spec: Any, sizes: set[str], path: KeyPath) -> Iterator[Probl
 
 def _mask_problems(spec: MadeInput, path: KeyPath) -> Iterator[Problem]:
     rank = len(spec.shape)
-    for name, default in (("start", 0), ("ignored", None), ("between", None)):
+    for name, default in (("start", 0), ("ignored", None), ("between", None), ("zeros", "")):
         if getattr(spec, name) != default:
             yield Problem(
                 path=(*path, name),
@@ -286,8 +286,10 @@ def _mask_problems(spec: MadeInput, path: KeyPath) -> Iterator[Problem]:
 
 
 def _numbers_problems(spec: MadeInput, sizes: set[str], path: KeyPath) -> Iterator[Problem]:
-    """Yield problems with a tensor of integers or of uniform numbers."""
-    if spec.between is not None:
+    """Yield problems with a tensor of integers, of uniform numbers or with zeros."""
+    if spec.zeros:
+        yield from _zeros_problems(spec, path)
+    elif spec.between is not None:
         if spec.integers is not False:
             yield Problem(
                 path=(*path, "integers"),
@@ -306,7 +308,9 @@ def _numbers_problems(spec: MadeInput, sizes: set[str], path: KeyPath) -> Iterat
             )
     elif isinstance(spec.integers, bool):
         remedy = "write mask: causal, integers: vocab or between: [0.0, 1.0]"
-        yield Problem(path=path, expected="one of mask, integers and between", found="none of them", remedy=remedy)
+        yield Problem(
+            path=path, expected="one of mask, integers, between and zeros", found="none of them", remedy=remedy
+        )
     elif isinstance(spec.integers, str):
         yield from unknown_sizes([spec.integers], sizes, (*path, "integers"), is_item=False)
     elif spec.integers + spec.inclusive <= spec.start:
@@ -317,6 +321,16 @@ def _numbers_problems(spec: MadeInput, sizes: set[str], path: KeyPath) -> Iterat
             found=str(spec.integers),
             remedy=f"write integers: {spec.start + 2}",
         )
+
+
+def _zeros_problems(spec: MadeInput, path: KeyPath) -> Iterator[Problem]:
+    for name, default in (("integers", False), ("between", None)):
+        if getattr(spec, name) != default:
+            expected = f"zeros without {name}"
+            yield Problem(path=(*path, name), expected=expected, found="both", remedy="remove one of them", at_key=True)
+    names = [size for size in spec.shape if isinstance(size, str)]
+    if spec.zeros not in names:
+        yield from unknown_name("an axis of the shape", spec.zeros, names, (*path, "zeros"))
 
 
 def _axis_problem(axis: int, rank: int, path: KeyPath) -> Problem:
@@ -350,7 +364,19 @@ def _check_problems(exercise: Exercise, check: Property, path: KeyPath) -> Itera
             found=f"{tag}, which checks only modules",
             remedy="remove the check",
         )
+    if check.varied_class() and check.varied_class() not in exercise.variations:
+        yield _missing_variation(check.varied_class(), [*exercise.variations], (*path, "variation"))
     yield from argument_problems(exercise, check, sizes, path)
+
+
+def _missing_variation(name: str, known: list[str], path: KeyPath) -> Problem:
+    near = nearest(name, known)
+    return Problem(
+        path=path,
+        expected=f"a class in variations.py: {listed(known, 'or')}" if known else "a class in variations.py",
+        found=quoted(name),
+        remedy=f"write {near}" if near else f"write class {name} in variations.py, beside this file",
+    )
 
 
 def size_problems(fixed_sizes: FixedSizes, path: KeyPath) -> Iterator[Problem]:

@@ -34,9 +34,10 @@ class MirrorReference:
         self._subject = subject
         self._weights = iter(weights)
 
-    def build(self, arguments: dict[str, Any], dtype: str = "", probe: str = "", entry: str = "") -> "MirrorModule":
+    def build(self, arguments: dict[str, Any], dtype: str = "", variation: str = "", entry: str = "") -> "MirrorModule":
         weights = WeightsOnly(next(self._weights))
-        return MirrorModule(self._subject.build(arguments, like=weights, dtype=dtype, probe=probe, entry=entry))
+        module = self._subject.build(arguments, like=weights, dtype=dtype, variation=variation, entry=entry)
+        return MirrorModule(module)
 
 
 class WeightsOnly:

@@ -21,7 +21,7 @@ import torch
 from msgspec import Struct, structs
 
 from grader.checks.compare import Relation
-from grader.checks.reference import import_probe
+from grader.checks.reference import import_variation
 from grader.sandbox.probes import PROBES, constructor, optimizer, training_step
 from grader.sandbox.probes.calling_variants import BY_POSITION, NEW
 from grader.sandbox.protocol import TensorValue, Value
@@ -76,7 +76,7 @@ class _Writer:
         self._builds = {each.number: each for each in builds}
         self._mode: dict[int, bool] = {}
         self._outs: dict[int, str] = {}
-        adapter = replay.adapter
+        adapter = None if any(each.probe for each in builds) else replay.adapter  # a variation is a module
         has_closures = any(to_python(each.arguments["closure"]) for each in builds if "closure" in each.arguments)
         self._experiment = EXPERIMENTS.get(adapter.probe) if adapter is not None and not has_closures else None
         self._kit_adapter = adapter if self._experiment is None else None
@@ -193,7 +193,7 @@ class _Writer:
             if isinstance(step, MadeCall) and step.number in self._outs:
                 continue  # one of several equal calls
             if isinstance(step, BuiltModule):
-                if step.probe or self._experiment is None:
+                if self._experiment is None:
                     yield from self._build(step)
             elif isinstance(step, LoadedState):
                 yield f"{self._modules[step.target]}.load_state_dict({self._modules[step.source]}.state_dict())"
@@ -205,7 +205,7 @@ class _Writer:
     def _constructor_call(self, step: BuiltModule, *, by_position: bool = False) -> str:
         values = {name: to_python(value) for name, value in step.arguments.items()}
         listed = [repr(each) if by_position else f"{name}={each!r}" for name, each in values.items()]
-        if self._kit_adapter is None or step.probe:
+        if self._kit_adapter is None:
             return f"{step.entry}({', '.join(listed)})"
         inputs, is_free = tuple(self._kit_adapter.inputs), self._kit_adapter.by_position
         listed = [f"Entry(call={step.entry}, inputs={inputs!r}, by_position={is_free})", *listed]
@@ -216,8 +216,7 @@ class _Writer:
         self._modules[step.number] = name
         self._mode[step.number] = True
         if step.probe:
-            yield from step.probe.strip("\n").split("\n")
-            yield ""
+            yield from ("", "", *step.probe.splitlines(), "", "")
         yield from self._further_draws(step)
         seed, weights = self._weights(step)
         if seed is not None:
@@ -270,7 +269,7 @@ class _Writer:
         try:
             with silent():
                 if step.probe:
-                    built = vars(import_probe(step.probe, self._module))[step.entry]
+                    built = vars(import_variation(step.probe, self._module))[step.entry]
                 else:
                     built = constructor(self._module, step.entry, self._kit_adapter)
                 arguments = {name: to_python(value) for name, value in step.arguments.items()}

@@ -60,15 +60,17 @@ def judging_file(
     fails.
     """
     name = course.shown(choice.path)
-    seed = secrets.randbelow(MAX_SEED) if seed is None else seed
+    kept = _kept[0] if _kept and not (spawn or strict) else None
+    if seed is None:
+        seed = kept.draw_seed() if kept else secrets.randbelow(MAX_SEED)
     exercise = load_exercise(course.description(exercise_id))
     refused = refuse(exercise, choice.read, name, seed)
     if refused is not None:
         yield refused
         return
     assert isinstance(choice.read, Submission)
-    if _kept and not (spawn or strict):
-        yield _kept[0].judge(course, exercise_id, choice.read, name, seed)
+    if kept:
+        yield kept.judge(course, exercise_id, choice.read, name, seed)
         return
     with open_judge(course, spawn=spawn, strict=strict, first=exercise_id) as judge:
         yield judge(exercise_id, choice.read, name, seed)
@@ -126,6 +128,13 @@ class KeptJudge:
         self._course: Course | None = None
         self._state: tuple[object, ...] = ()
         self._verdict: Verdict | None = None
+        self._next_seed: int | None = None
+        """The seed of the next verdict, at which the reference's answers are known; None if there are none."""
+
+    def draw_seed(self) -> int:
+        """Return a secret seed that no verdict has had."""
+        seed, self._next_seed = self._next_seed, None
+        return secrets.randbelow(MAX_SEED) if seed is None else seed
 
     def judge(self, course: Course, exercise_id: str, submission: Submission, name: str, seed: int) -> Verdict:
         """Return the verdict on a submission. Open the exercise anew if one of its files has changed."""
@@ -142,10 +151,16 @@ class KeptJudge:
         self._verdict = self._judge(exercise_id, submission, name, seed)
         return self._verdict
 
-    def prepare(self) -> None:
-        """Clean up after the last worker and start the next one."""
-        if self._judge is not None and self._verdict is not None:
-            self._judge.prepare(self._verdict.exercise)
+    def prepare(self, is_idle: Callable[[], bool]) -> None:
+        """Clean up after the last worker and start the next one. While idle, work ahead for the next verdict."""
+        if self._judge is None or self._verdict is None:
+            return
+        exercise_id = self._verdict.exercise
+        self._judge.prepare(exercise_id)
+        if self._next_seed is None:
+            self._next_seed = secrets.randbelow(MAX_SEED)
+            self._judge.work_ahead(exercise_id, self._next_seed, is_idle)
+            self._judge.prepare(exercise_id)
 
     def is_usable(self) -> bool:
         """Return whether the judge can answer the next command: its last verdict is sound, and no host was open."""
@@ -185,6 +200,8 @@ class Judge:
         self._runners: dict[str, Runner] = {}
         self._keys: dict[str, Key] = {}
         self._variants: dict[str, VariantSource] = {}
+        self._matching: list[str] = []
+        """The variants that match the last submission, or some of them."""
 
     def __enter__(self) -> Self:
         return self
@@ -221,6 +238,7 @@ class Judge:
         4. Look for partial fixes among the failures that no matching variant explains.
         5. Recognize a near miss, for its hint.
         """
+        self._matching = []
         exercise, key = self.open(exercise_id)
         runner, variants = self._runners[exercise_id], self._variants[exercise_id]
         seed = variants.seed_for(seed)
@@ -232,6 +250,7 @@ class Judge:
             return variants.examine(name, checks, seed, dtype)
 
         matching = matching_variants(exercise, key, examination)
+        self._matching = matching[:MOST_MATCHING_VARIANTS]
         indistinguishable = variants.indistinguishable(submission, examination, matching, seed)
         is_comparable = 0 < len(matching) <= MOST_MATCHING_VARIANTS and REFERENCE not in matching
         if is_comparable and not variants.is_one_of(submission, matching):
@@ -281,6 +300,15 @@ class Judge:
         self._source.settle()
         if exercise_id in self._keys:
             self._source.start_ahead(self._runners[exercise_id].exercise.limits)
+
+    def work_ahead(self, exercise_id: str, seed: int, is_idle: Callable[[], bool]) -> None:
+        """Compute what the next verdict may need at a seed, one check after the other, until the process is not idle.
+
+        These are the reference's answers to a right submission, and to one with the faults of the last submission.
+        """
+        if exercise_id in self._keys:
+            names = [REFERENCE, *(name for name in self._matching if name != REFERENCE)]
+            self._variants[exercise_id].examine_ahead(names, seed, is_idle)
 
     def fingerprint(self, submission: Submission) -> str:
         """Return the same text for sources that differ only in layout and comments; empty without a syntax tree."""

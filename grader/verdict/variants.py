@@ -47,6 +47,10 @@ class VariantSource(ABC):
         """Return the examination of a variant by these checks, each alone at the point where a submission failed."""
 
     @abstractmethod
+    def examine_ahead(self, names: list[str], seed: int, is_idle: Callable[[], bool]) -> None:
+        """Examine variants at a seed, one check after the other, until the process is not idle."""
+
+    @abstractmethod
     def standing_fixes(self, submission: Submission) -> frozenset[str]:
         """Return the defects whose fix occurs literally in the submission; none if the edition lacks the fixes."""
 
@@ -117,6 +121,13 @@ class ExaminedVariants(VariantSource):
             )
         return self._examinations_at[asked]
 
+    def examine_ahead(self, names: list[str], seed: int, is_idle: Callable[[], bool]) -> None:
+        for name in names:
+            for check in self._runner.check_ids():
+                if not is_idle():
+                    return
+                self.examine(name, {check}, seed, "float32")
+
     def _begin(self, seed: int, dtype: str) -> None:
         """Drop the examinations of other settings."""
         if (seed, dtype) != self._settings:
@@ -177,6 +188,9 @@ class RecordedVariants(VariantSource):
 
     def examine_at(self, name: str, points: dict[str, FailurePoint], seed: int, dtype: str) -> Examination:
         return self.examine(name, set(points), seed, dtype)
+
+    def examine_ahead(self, names: list[str], seed: int, is_idle: Callable[[], bool]) -> None:
+        """Do nothing: all examinations are recorded."""
 
     def standing_fixes(self, submission: Submission) -> frozenset[str]:
         return frozenset()

@@ -37,6 +37,7 @@ from grader.sandbox.probes import calling_variants
 from grader.spec.fragments import make_near_miss, make_variant, put_back
 from grader.spec.loading import load_exercise
 from grader.spec.paths import Course
+from grader.spec.variations import class_names
 from grader.spec.wrong_fixes import load_wrong_fixes
 from grader.student.explanations import SOLUTION
 from grader.student.first_hunt import FIRST_HUNT
@@ -215,6 +216,17 @@ def test_the_edition_holds_nothing_but_what_students_work_with(released, kind):
     parts = {part for path in paths for part in path.parts}
     assert not parts & {"__pycache__", ".git", ".grader", "solutions", "hidden", "tests", "author", "classroom"}
     assert not [part for part in parts if part.endswith((".pyc", ".egg-info"))]
+
+
+def test_the_edition_has_the_variations_of_its_checks_and_no_others(course, released):
+    varied = {each for each in QUICK if course.variations(each).is_file()}
+    assert varied
+    for exercise_id in QUICK:
+        content = released["sealed"].get(Path(".sealed", exercise_id, "variations.py"), b"").decode()
+        checks = load_exercise(course.description(exercise_id)).checks
+        assert set(class_names(content)) >= {check.varied_class() for check in checks} - {""}
+        assert "Vies" not in content
+    assert "Vies" in course.variations("exercise_02").read_text(encoding="utf-8")
 
 
 def test_a_small_safetensors_file_replaces_a_reference(released):
@@ -587,7 +599,7 @@ def test_the_list_the_differences_and_a_fresh_start_work_in_the_edition(edition)
     assert module.read_bytes() == starter
     refused = run_in(edition, "solution", "exercise_03", "--yes")
     assert (refused.returncode, refused.stdout) == (2, "")
-    assert "the reference of exercise_03 can be read here once everything in it is fixed" in refused.stderr
+    assert "the reference of exercise_03 can be read here once every defect is fixed" in refused.stderr
 
 
 @pytest.mark.slow

@@ -19,7 +19,7 @@ import torch
 from grader.checks.case import seed_draws
 from grader.checks.context import Context
 from grader.checks.proxies import MisfitError, Pass
-from grader.checks.reference import LocalModule, Reference, _copied, import_probe
+from grader.checks.reference import LocalModule, Reference, _copied, import_variation
 from grader.checks.session import SubjectRaisedError
 from grader.checks.size_cases import size_cases_of
 from grader.checks.subjects import adapter_of
@@ -30,7 +30,6 @@ from grader.sandbox.subject import Subject
 from grader.sandbox.torch_import import stub_compiler
 from grader.sandbox.values import WORKER_SEED, flatten, type_name
 from grader.spec.exercise import Exercise
-from grader.spec.interface import Interface
 from grader.spec.loading import load_exercise
 from grader.spec.paths import Course
 
@@ -82,10 +81,11 @@ class OwnModule(LocalModule):
 class OwnSubject:
     """Builds a submission's class in this process, as `grader.checks.proxies.Subject` does in a worker."""
 
-    def __init__(self, source: str, interface: Interface) -> None:
+    def __init__(self, source: str, exercise: Exercise) -> None:
         self._output = io.StringIO()
         self._namespace = types.ModuleType(IMPORTED_AS)
-        self._adapter, self._entry = adapter_of(interface), interface.entry()
+        self._adapter, self._entry = adapter_of(exercise.interface), exercise.interface.entry()
+        self._variations = exercise.variations
         sys.modules[IMPORTED_AS] = self._namespace
         torch.default_generator.manual_seed(WORKER_SEED)
         with contextlib.redirect_stdout(self._output):
@@ -100,13 +100,13 @@ class OwnSubject:
         *,
         like: Any = None,
         dtype: str = "",
-        probe: str = "",
+        variation: str = "",
         entry: str = "",
         at_once: bool = True,
     ) -> OwnModule:
         with _as_raised(), contextlib.redirect_stdout(self._output):
-            if probe:
-                build = vars(import_probe(probe, self._namespace))[entry]
+            if variation:
+                build = vars(import_variation(self._variations[variation], self._namespace))[variation]
             else:
                 build = constructor(self._namespace, entry or self._entry, self._adapter)
             module = build(**arguments)
@@ -128,8 +128,8 @@ class PlainReference:
     def __call__(self, **arguments: Any) -> LocalModule:
         return self.build(arguments)
 
-    def build(self, arguments: dict[str, Any], *, dtype: str = "", probe: str = "", entry: str = "") -> LocalModule:
-        return self._reference.build(arguments, dtype, probe, entry)
+    def build(self, arguments: dict[str, Any], *, dtype: str = "", variation: str = "", entry: str = "") -> LocalModule:
+        return self._reference.build(arguments, dtype, variation, entry)
 
     def draw(self, _name: str, draw: Callable[[], Any]) -> Any:
         return draw()
@@ -144,7 +144,7 @@ class Hunt:
     def __init__(self, course: Course, exercise_id: str, seed: int) -> None:
         stub_compiler()  # as in a worker; importing it takes a second
         self.exercise: Exercise = load_exercise(course.description(exercise_id))
-        self.reference = PlainReference(Reference(course.reference(exercise_id), self.exercise.interface))
+        self.reference = PlainReference(Reference(course.reference(exercise_id), self.exercise))
         self.checks: dict[str, Check] = {check.id: _property(check, seed) for check in self.exercise.checks}
         for path in sorted(course.hidden_tests(exercise_id).glob("test_*.py")):
             self.checks |= {name: _hidden(function, name, seed) for name, function in _functions(path)}

@@ -17,9 +17,17 @@ from grader.student.progress import load_progress
 from grader.verdict.verdict import Result
 from tests.support.commands import run_program
 from tests.support.paths import ROOT
+from tests.support.wrong_fixes import wrong_fix
 
 EXERCISE = "exercise_03"
 DECOY = "exercise_36"
+VARIED = {
+    "exercise_27": "buffers_left",
+    "exercise_31": "gamma_of_zero_is_the_default",
+    "exercise_32": "betas_of_the_first_group",
+    "exercise_34": "hundred_words",
+}
+"""For each exercise, a wrong fix that a variation detects first: of a module, a loss, an optimizer and a function."""
 PLACE = "        # (B, T, I)\n"
 
 
@@ -99,6 +107,19 @@ def test_a_script_shows_the_failure_without_the_kit_and_passes_on_the_reference(
 def test_the_script_of_every_starter_shows_the_failure_of_its_page(own_course, run_cli, tmp_path_factory, part):
     folder = tmp_path_factory.mktemp("scripts")
     require_failures_of_the_page(own_course, run_cli, own_course.exercise_ids()[part::4], folder)
+
+
+@pytest.mark.slow
+def test_a_script_has_the_variation_of_its_check(course, own_course, run_cli, tmp_path_factory):
+    for exercise_id, name in VARIED.items():
+        module, _ = own_course.editable_files(exercise_id)
+        module.write_text(wrong_fix(course, exercise_id, name), encoding="utf-8")
+    folder = tmp_path_factory.mktemp("scripts")
+    require_failures_of_the_page(own_course, run_cli, [*VARIED], folder)
+    for exercise_id in VARIED:
+        lines = (folder / f"{exercise_id}.py").read_text(encoding="utf-8").splitlines()
+        varied = [check.varied_class() for check in load_exercise(own_course.description(exercise_id)).checks]
+        assert [name for name in varied if name and f"class {name}(" in "\n".join(lines)], exercise_id
 
 
 def test_a_state_dict_that_does_not_fit_is_loaded_again(own_course, run_cli):

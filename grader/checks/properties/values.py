@@ -25,6 +25,7 @@ from grader.checks.compare import (
     require_gradients,
     require_tensor,
     shape_differences,
+    singular,
 )
 from grader.checks.context import Context, runs
 from grader.checks.outcome import CallingVariant, Dtype, FailureKind, Gradients, History, Mode
@@ -104,8 +105,13 @@ def _compare_plainly(
     interface = context.exercise.interface
     own_calls = check.called or "calls of this check's own"
     called = own_calls if check.variation else check.method or interface.called()
+    zeros = [
+        f", with {singular(spec.zeros)} 1 of {name} all zeros"
+        for name, spec in check.inputs.items()
+        if isinstance(spec, MadeInput) and spec.zeros
+    ]
     compared = Compared(
-        action=f"with the same {interface.kind.shared}, {called}",
+        action=f"with the same {interface.kind.shared}, {called}{''.join(zeros)}",
         axes=() if check.variation else axes_of_checked(context.exercise, check),
     )
     if not check.gradients:

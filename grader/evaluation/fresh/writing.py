@@ -84,6 +84,8 @@ def write_hunt(base_course: Course, course: Course, made: Made, seed: int, numbe
     _write(solution / "exercise.yaml", _description(exercise, title, story, seed, number))
     origin = {"seed": seed, "number": number, **structs.asdict(made.origin)}
     _write(solution / "origin.json", msgspec.json.format(msgspec.json.encode(origin), indent=1).decode() + "\n")
+    if (variations := base_course.variations(base)).is_file():
+        shutil.copy(variations, course.variations(exercise.id))
     hidden = base_course.hidden_tests(base)
     if hidden.is_dir():
         shutil.copytree(hidden, course.hidden_tests(exercise.id), ignore=shutil.ignore_patterns("__pycache__"))

@@ -10,12 +10,6 @@ B, I, J, D = 6, 3, 5, 12
 LOUD = 1000.0
 HEADS = ((4, 3), (2, 2), (1, 8), (3, 1))
 """Samples and heads that `scaled_dot_product` is given."""
-QUIET = """
-class Variation(submission.MultiHeadAttention):
-    def in_inference_mode(self, X_q, X_k, X_v):
-        with torch.inference_mode():
-            self(X_q, X_k, X_v)
-"""
 
 
 def vectors(gaussian, size=D):
@@ -31,7 +25,7 @@ def require_silence(module, given):
 def test_no_call_of_any_kind_prints(subject, gaussian):
     inputs = vectors(gaussian)
     for dtype in ("", "float64"):
-        module = subject.build({"d_model": D, "num_heads": 1}, dtype=dtype, probe=QUIET, entry="Variation")
+        module = subject.build({"d_model": D, "num_heads": 1}, dtype=dtype, variation="InInferenceMode")
         given = {name: value.double() if dtype else value for name, value in inputs.items()}
         loud = {name: LOUD * value for name, value in given.items()}
         with contextlib.suppress(SubjectRaisedError):  # other checks see calls that raise

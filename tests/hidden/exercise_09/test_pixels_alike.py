@@ -8,20 +8,10 @@ from grader.checks.compare import FLOAT32, Failure, number
 
 B, C, M, N = 2, 5, 3, 4
 ARGUMENTS = {"channels": C, "heads": 2, "dim_head": 6}
-PROBE = """
-class Variation(submission.ImageAttention):
-    def with_one_value(self, x):
-        with torch.no_grad():
-            rows = self.to_qkv.weight.shape[0] // 3
-            self.to_qkv.weight[2 * rows:, 1:] = 0
-        passed_on = self(x)
-        is_image = isinstance(passed_on, torch.Tensor) and (passed_on.shape, passed_on.dtype) == (x.shape, x.dtype)
-        return torch.stack([passed_on, passed_on - x]) if is_image else passed_on
-"""
 
 
 def test_pixels_that_all_pass_on_the_same(subject, gaussian):
-    module = subject.build(ARGUMENTS, probe=PROBE, entry="Variation")
+    module = subject.build(ARGUMENTS, variation="WithOneValue")
     x_BCMN = gaussian(B, C, M, N)
     x_BCMN[:, 0] = 1.0
     images = module.call("with_one_value", x=x_BCMN)

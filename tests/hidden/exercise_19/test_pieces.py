@@ -7,22 +7,12 @@ from grader.checks.session import SubjectRaisedError
 
 B, D = 2, 12
 ARGUMENTS = {"d_model": D, "n_heads": 3, "max_len": 200}
-PROBE = """
-class Variation(submission.RememberingAttention):
-    def without_gradients(self, x, more):
-        with torch.no_grad():
-            return self(x, more)
-
-    def learn_twice(self, first, second):
-        self(first).sum().backward()
-        self(second, more=True).sum().backward()
-"""
 
 
 def pieces(subject, reference, gaussian, lengths, method=""):
     """Compare each call."""
     theirs = reference.build(ARGUMENTS)
-    ours = subject.build(ARGUMENTS, like=theirs, probe=PROBE if method else "", entry="Variation" if method else "")
+    ours = subject.build(ARGUMENTS, like=theirs, variation="OnePieceAtATime" if method else "")
     for index, length in enumerate(lengths):
         x_BTD = gaussian(B, length, D)
         inputs = {"x": x_BTD, "more": index > 0}
@@ -70,7 +60,7 @@ def test_a_text_that_begins_forgets_the_one_before(subject, reference, gaussian)
 
 
 def test_each_call_learns_by_itself(subject, gaussian):
-    module = subject.build(ARGUMENTS, probe=PROBE, entry="Variation")
+    module = subject.build(ARGUMENTS, variation="OnePieceAtATime")
     try:
         module.call("learn_twice", first=gaussian(B, 3, D), second=gaussian(B, 2, D))
     except SubjectRaisedError as error:

@@ -58,13 +58,8 @@ def test_unfolded_again_it_learns_as_before(subject, reference, gaussian):
 
 
 def test_a_folded_layer_is_its_base(subject, reference, gaussian):
-    probe = """
-class Variation(submission.AdaptedLinear):
-    def base_alone(self, x):
-        return self.base(x)
-"""
     arguments = {"n_in": I, "n_out": O, "rank": 2, "alpha": 2.0}
-    ours = subject.build(arguments, probe=probe, entry="Variation")
+    ours = subject.build(arguments, variation="BaseAlone")
     x = gaussian(B, I)
     before = ours(x=x)
     ours.call("fold")

@@ -308,6 +308,12 @@ def test_integers_are_drawn_from_their_range_with_its_ends_and_with_what_is_igno
     assert 0.65 < evenly.max() < 0.75
 
 
+def test_zeros_are_at_the_second_place_of_their_axis(load):
+    zeros = drawn(load, "{zeros: size, shape: [batch, size]}") == 0
+    assert zeros[:, 1].all()
+    assert zeros.sum() == len(zeros)
+
+
 def test_a_token_that_is_changed_becomes_another_of_the_same_input(load):
     import torch
 
@@ -323,7 +329,7 @@ def test_a_token_that_is_changed_becomes_another_of_the_same_input(load):
 @pytest.mark.parametrize(
     ("spec", "problem"),
     [
-        ("{shape: [batch]}", "expected one of mask, integers and between, got none of them"),
+        ("{shape: [batch]}", "expected one of mask, integers, between and zeros, got none of them"),
         (
             "{integers: sizes, shape: [batch]}",
             "inputs.ids.integers: expected a name in the size cases.*write size$",
@@ -336,6 +342,12 @@ def test_a_token_that_is_changed_becomes_another_of_the_same_input(load):
         ("{mask: causal, integers: size, shape: [batch, size]}", "expected true or false for a mask, got size"),
         ("{between: [1.0, 0.5], shape: [batch]}", "between: expected two numbers, the smaller first, got 1 and 0.5"),
         ("{between: [0.5, 1.0], integers: 3, shape: [batch]}", "integers: expected between without integers, got both"),
+        ("{zeros: size, integers: 3, shape: [batch, size]}", "integers: expected zeros without integers, got both"),
+        ("{mask: causal, zeros: size, shape: [batch, size]}", "zeros: expected mask without zeros, got both; remove"),
+        (
+            "{zeros: sise, shape: [batch, size]}",
+            'zeros: expected an axis of the shape: batch or size, got "sise"; write',
+        ),
     ],
 )
 def test_a_contradictory_tensor_is_refused_with_its_place(load, spec, problem):
@@ -366,14 +378,23 @@ class Attention(nn.Module):
 def hold(tmp_path):
     """Hold a description with one line replaced against the reference."""
 
-    def hold(before: str, after: str, reference: str = WITH_BOTH, starter: str | None = None, checks: str = "") -> str:
+    def hold(
+        before: str,
+        after: str,
+        reference: str = WITH_BOTH,
+        starter: str | None = None,
+        checks: str = "",
+        variations: str = "",
+        file: str = "exercise.yaml",
+    ) -> str:
         assert before in DESCRIPTION
         path = tmp_path / "exercise_90" / "exercise.yaml"
         path.parent.mkdir(exist_ok=True)
+        path.with_name("variations.py").write_text(variations, encoding="utf-8")
         path.write_text(DESCRIPTION.replace(before, after, 1) + checks, encoding="utf-8")
         with pytest.raises(SpecError) as refused:
             read_exercise(path, None if starter else reference, starter)
-        return str(refused.value).partition("exercise.yaml:")[2]
+        return str(refused.value).partition(f"{file}:")[2]
 
     return hold
 
@@ -398,14 +419,36 @@ def test_names_that_the_reference_lacks_are_reported_with_their_place(hold):
     ).replace("forward or __init__", "__init__ or forward")
 
 
-def test_a_method_may_be_one_that_the_check_itself_defines(hold):
-    check = "- property: matches_reference\n    method: both\n    inputs: {x: [batch, size]}\n    variation: |\n      "
-    variation = f"{check}class Variation(submission.Attention):\n          def both(self, x):\n              return x"
-    misspelt = variation.replace("method: both", "method: boht")
-    assert hold("- property: keeps_dtype", misspelt).endswith('or both, got "boht"; write both')
-    assert hold("- property: keeps_dtype", f"{variation} +").endswith(
-        "variation: expected Python, got invalid syntax in its line 3; correct that line"
+VARIATIONS = """\
+import submission
+
+
+class Twice(submission.Attention):
+    def both(self, x):
+        return x
+"""
+CALLING_BOTH = "- property: matches_reference\n    method: both\n    inputs: {x: [batch, size]}\n    variation: Twice\n"
+
+
+def test_a_method_may_be_one_that_the_variation_defines(hold):
+    misspelt = CALLING_BOTH.replace("method: both", "method: boht")
+    assert hold("- property: keeps_dtype", misspelt, variations=VARIATIONS).endswith('or both, got "boht"; write both')
+
+
+def test_a_variation_that_is_not_there_is_reported_with_its_place(hold):
+    misspelt = CALLING_BOTH.replace("Twice", "Twise")
+    assert hold("- property: keeps_dtype", misspelt, variations=VARIATIONS).endswith(
+        'checks[1].variation: expected a class in variations.py: Twice, got "Twise"; write Twice'
     )
+    assert hold("- property: keeps_dtype", CALLING_BOTH).endswith(
+        'variation: expected a class in variations.py, got "Twice"; '
+        "write class Twice in variations.py, beside this file"
+    )
+
+
+def test_variations_that_are_not_python_are_reported_with_their_place(hold):
+    told = hold("- property: keeps_dtype", CALLING_BOTH, variations=f"{VARIATIONS}        +\n", file="variations.py")
+    assert told == "7: expected Python, got invalid syntax; correct that line"
 
 
 def test_a_misspelt_argument_of_the_constructor_is_not_a_misspelt_default(hold):

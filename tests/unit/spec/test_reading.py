@@ -241,6 +241,17 @@ def test_a_description_read_again_is_the_one_read_first(tmp_path):
     assert again.interface.constructor["fill"] == float("-inf")
 
 
+def test_variations_are_read_again_when_their_file_changes(tmp_path):
+    path = tmp_path / "solutions" / "exercise_90" / "exercise.yaml"
+    path.parent.mkdir(parents=True)
+    path.write_bytes(SOUND.read_bytes())
+    assert load_exercise(path).variations == {}
+    for body in ("pass", "x = 1"):
+        path.with_name("variations.py").write_text(f"class Changed:\n    {body}\n", encoding="utf-8")
+        for each in (load_exercise(path), read_exercise(path)):
+            assert each.variations == {"Changed": f"class Changed:\n    {body}\n"}
+
+
 def test_a_text_that_is_no_size_is_passed_to_the_constructor_as_it_is(tmp_path):
     path = tmp_path / "exercise.yaml"
     path.write_text(SOUND.read_text(encoding="utf-8").replace("dropout: 0.0", "dropout: 0.0, scoring: cosine"), "utf-8")

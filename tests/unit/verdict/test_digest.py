@@ -136,6 +136,17 @@ def test_a_change_in_what_proves_makes_proofs_alone_stale(kit, digests, before):
     assert proof != before[1]
 
 
+def test_the_meaning_of_variations_counts_and_their_comments_do_not(kit, digests, before):
+    path = kit / "solutions" / EXERCISE / "variations.py"
+    path.write_text("class Twice(submission.CausalSelfAttention):\n    times = 2\n", encoding="utf-8")
+    own = digests()
+    assert not set(own) & set(before)
+    assert edited(digests, path, "2\n", "2  # two\n") == own
+    assert not set(edited(digests, path, "2\n", "3\n")) & set(own)
+    path.unlink()
+    assert digests() == before
+
+
 @pytest.mark.parametrize(
     ("name", "content", "counts"),
     [

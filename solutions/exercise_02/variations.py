@@ -1,0 +1,28 @@
+"""Classes that checks build in place of the submission's class."""
+
+import submission
+import torch
+
+
+# Equal tokens have the same weights whatever the scale of their scores.
+class ValuesOfEqualTokens(submission.MultiHeadAttention):
+    def forward(self, x):
+        return super().forward(x[:, :1].repeat(1, x.shape[1], 1))
+
+
+class ValuesOfManyAndWide(submission.MultiHeadAttention):
+    def forward(self, x, mask):
+        return super().forward(x), super().forward(x, mask)
+
+
+class WithWholeSizes(submission.MultiHeadAttention):
+    def __init__(self, embed_dim, num_heads, dropout=0.1):
+        super().__init__(embed_dim, num_heads, dropout)
+        if not isinstance(getattr(self, "head_dim", 0), int):
+            self.head_dim = embed_dim // num_heads
+
+
+class WithWholeSizesAndVies(WithWholeSizes):
+    def __init__(self, embed_dim, num_heads):
+        torch.Tensor.vies = torch.Tensor.view
+        super().__init__(embed_dim, num_heads)

@@ -1,0 +1,10 @@
+"""Classes that checks build in place of the submission's class."""
+
+import submission
+
+
+class VectorsTurnedByThemselves(submission.MoveAttention):
+    def turned(self, z):
+        shapes = (z[0, 0], z[0], z, z[0, :1], z[:, :, None], z.flatten(0, 1))
+        near = tuple(submission.rotary(z, base) for base in (10.2, 10.9))
+        return (*(submission.rotary(each, 50.0) for each in shapes), *near)

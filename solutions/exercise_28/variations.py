@@ -1,0 +1,74 @@
+"""Classes that checks build in place of the submission's class."""
+
+import submission
+import torch
+
+
+class BaseOnceFolded(submission.AdaptedLinear):
+    def forward(self, x):
+        self.fold()
+        return self.base(x)
+
+
+class ValuesFoldedInTraining(submission.AdaptedLinear):
+    def forward(self, x):
+        self.fold()
+        return super().forward(x)
+
+
+class ValuesFoldedAndUnfolded(submission.AdaptedLinear):
+    def forward(self, x):
+        for method in (self.fold, self.unfold, self.unfold, self.fold, self.fold, self.unfold):
+            method()
+        return super().forward(x)
+
+
+class WhatFoldingSays(submission.AdaptedLinear):
+    def forward(self, x):
+        said = [self.folded is False]
+        for name in ("unfold", "fold", "unfold", "unfold", "fold", "fold"):
+            said += [getattr(self, name)() is None, self.folded is (name == "fold")]
+        without = submission.AdaptedLinear(6, 5, 2, alpha=0.0)
+        torch.nn.init.ones_(without.up.weight)
+        said.append(torch.equal(without(x), without.base(x)))
+        torch.nn.init.zeros_(without.up.weight)  # as a layer starts that adds nothing yet
+        without.fold()
+        said.append(without.folded is True)
+        return torch.tensor(said, dtype=torch.float32)
+
+
+class ValuesFoldedAndConverted(submission.AdaptedLinear):
+    def forward(self, x):
+        call, x, y = super().forward, x.float(), x.double()
+        self.float()
+        self.fold()
+        found = [call(x)]
+        self.double()
+        found.append(call(y))
+        self.unfold()
+        found.append(call(y))
+        self.fold()
+        self.float()
+        found.append(call(x))
+        self.unfold()
+        with torch.no_grad():
+            self.down.weight.mul_(1.5)
+        self.fold()
+        found.append(call(x))
+        self.unfold()
+        return tuple(found)
+
+
+class FoldsInFloat64(submission.AdaptedLinear):
+    def forward(self, x):
+        self.double()
+        self.fold()
+        answer = super().forward(x.double())
+        self.unfold()
+        self.float()
+        return (answer - answer.float()) * 1e6  # the digits beyond those of float32
+
+
+class BaseAlone(submission.AdaptedLinear):
+    def base_alone(self, x):
+        return self.base(x)

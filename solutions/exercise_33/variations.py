@@ -1,0 +1,90 @@
+"""Classes that checks build in place of the submission's class."""
+
+import copy
+
+import submission
+import torch
+
+
+class ValuesWhereAnEarlierStepLeftGradients(torch.nn.Module):
+    def __init__(self, width, outputs, longest):
+        super().__init__()
+        self.model = torch.nn.Linear(width, outputs)
+
+    def forward(self, x, y):
+        with torch.inference_mode(False), torch.enable_grad():
+            optimizer = torch.optim.SGD(self.model.parameters(), lr=0.1)
+            for parameter in self.model.parameters():
+                parameter.grad = torch.ones_like(parameter)
+            submission.training_step(self.model, optimizer, x.clone(), y.clone(), longest=1e9, parts=1)
+            return {name: each.detach().clone() for name, each in self.model.named_parameters()}
+
+
+class ValuesOfTwoGroups(torch.nn.Module):
+    def __init__(self, width, outputs, longest):
+        super().__init__()
+        self.model = torch.nn.Sequential(torch.nn.Linear(width, outputs), torch.nn.BatchNorm1d(outputs))
+
+    def forward(self, x, y):
+        with torch.inference_mode(False), torch.enable_grad():
+            found = []
+            for loudness, longest, parts in ((1000.5, 0.05, 12), (0.5, 1e-4, 2), (0.3, 1e9, 3)):
+                model = copy.deepcopy(self.model)
+                rate = 1 / min(longest, 1.0)
+                groups = [
+                    {"params": model[0].parameters(), "lr": rate},
+                    {"params": model[1].parameters(), "lr": 3 * rate},
+                ]
+                optimizer = torch.optim.SGD(groups)
+                for parameter in model.parameters():
+                    parameter.grad = torch.ones_like(parameter)
+                submission.training_step(
+                    model, optimizer, x.clone(), y.clone(), loudness=loudness, longest=longest, parts=parts
+                )
+                found += [each.detach().float() for each in model.state_dict().values()]
+            return tuple(found)
+
+
+# The inputs are so large that gradients are thousands long.
+class ValuesOfOtherSettings(torch.nn.Module):
+    def __init__(self, width, outputs, longest):
+        super().__init__()
+        self.sizes = width, outputs
+
+    def move(self, x, y, rate=1.0, **settings):
+        model = torch.nn.Linear(*self.sizes)
+        torch.nn.init.zeros_(model.weight)
+        torch.nn.init.zeros_(model.bias)
+        optimizer, steps = torch.optim.SGD(model.parameters(), lr=rate), []
+        optimizer.register_step_post_hook(lambda *_: steps.append(1))
+        submission.training_step(model, optimizer, x.clone(), y.clone(), **settings)
+        return torch.cat([model.weight.detach(), 1e4 * model.bias.detach()[:, None]], dim=1), len(steps)
+
+    def is_training(self, x, y, mode, others):
+        layers = torch.nn.Linear(*self.sizes), torch.nn.BatchNorm1d(self.sizes[1]), torch.nn.Dropout(0.5)
+        model, modes = torch.nn.Sequential(*layers).train(mode), []
+        for place in others:
+            model[place].train(not mode)
+        for each in model.modules():
+            each.register_forward_hook(lambda layer, *_: modes.append(layer.training))
+        submission.training_step(model, torch.optim.SGD(model.parameters(), lr=0.1), x.clone(), y.clone())
+        return all(modes)
+
+    def forward(self, x, y):
+        with torch.inference_mode(False), torch.enable_grad():
+            x, found = 1e4 * x, {}
+            louder = zip((0.01, 3000.0, 2.0**15, 2.0**17, 1e7, 1024.0), (1, 3, 5, 9, 17, 33), strict=True)
+            settings = [(loudness, 1e15, parts) for loudness, parts in louder]
+            settings += [(1.0, longest, 1) for longest in (0.0, 0.5, 30.0, 500.0, 1e9)]
+            for loudness, longest, parts in settings:
+                rate = 1 / min(longest or 1.0, 1e3)
+                change, _ = self.move(x, y, rate, loudness=loudness, longest=longest, parts=parts)
+                found[f"with loudness={loudness:g}, longest={longest:g} and parts={parts}"] = change
+            for value in (0.0, float("nan")):
+                x[5] = value
+                change, steps = self.move(x, y)
+                found[f"with a sample of {value}: what is nan, and the number of steps"] = change.isnan() + steps
+            for mode, others in ((False, []), (True, [1]), (True, [2]), (False, [0, 1, 2])):
+                name = f"training={mode} before the step, but not of parts {others}: all in training mode"
+                found[name] = torch.tensor(float(self.is_training(x.nan_to_num(), y, mode, others)))
+            return found

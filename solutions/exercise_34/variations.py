@@ -1,0 +1,63 @@
+"""Classes that checks build in place of the submission's class."""
+
+import submission
+import torch
+
+
+class LikelyWords(torch.nn.Module):
+    def __init__(self, share, warmth):
+        super().__init__()
+        self.arguments = {"share": share, "warmth": warmth}
+
+
+# A share of one keeps all words if no chance is too small to count.
+class ValuesOfAShareOfOne(LikelyWords):
+    def forward(self, logits):
+        return submission.likely_words(logits, share=1.0, warmth=2.0)
+
+
+# Logits must be divided by the warmth before they become chances, which have a smallest number.
+class ValuesOfMuchWarmth(LikelyWords):
+    def forward(self, logits):
+        return submission.likely_words(200.0 * logits, share=self.arguments["share"], warmth=200.0)
+
+
+class SumsThatAllButMeetTheShare(LikelyWords):
+    def forward(self, logits):
+        drawn = 1 + 0.05 * torch.tanh(logits).double()
+        first, others = (each.sort(dim=-1, descending=True).values for each in drawn.split([15, 8], dim=-1))
+        reached = 0.7 + 3e-5 * (-1.0) ** torch.arange(len(logits))[:, None]
+        first = first / first.sum(-1, keepdim=True) * reached
+        others = others / others.sum(-1, keepdim=True) * (1 - reached)
+        near = torch.cat([first, others], dim=-1).log().float()
+        return submission.likely_words(near, **self.arguments)
+
+
+# Sums are so far from the share that no rounding matters.
+class ValuesOfLargeSizes(LikelyWords):
+    def forward(self, logits):
+        kept = logits.shape[1] * 98 // 100
+        drawn = 1 + 0.05 * torch.tanh(logits).double()
+        first, others = drawn[:, :kept], drawn[:, kept:]
+        first = first / first.sum(-1, keepdim=True) * 0.9901
+        others = others / others.sum(-1, keepdim=True) * 0.0099
+        shuffled = torch.cat([first, others], dim=-1)[:, logits[0].argsort()]
+        return submission.likely_words(shuffled.log().float(), **self.arguments)
+
+
+# Logits are a quarter apart, in any order, so that no sum is near a share.
+class ValuesOfOtherMagnitudes(LikelyWords):
+    def forward(self, logits):
+        steps = logits.argsort(dim=-1).argsort(dim=-1).float() / 4
+        kinds = 2 + torch.arange(len(steps)) % 2
+        kinds[-1] = 1  # the last row keeps the most words
+        return (
+            submission.likely_words(steps + 4096.0, share=0.8),
+            submission.likely_words(steps - 4096.0, share=0.8),
+            submission.likely_words(steps + 1e5, share=0.8),
+            submission.likely_words(1e10 * steps, share=0.8),
+            submission.likely_words(steps / 64, share=0.8, warmth=1 / 64),
+            submission.likely_words(steps / 256, share=1e-6),
+            submission.likely_words(1e-7 * steps, share=0.8, warmth=1e-7),
+            submission.likely_words(steps * kinds[:, None], share=0.8),
+        )
