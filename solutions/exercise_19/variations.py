@@ -9,19 +9,24 @@ class PiecesWithoutGradients(submission.RememberingAttention):
         call = super().forward
         with torch.no_grad():
             self.double()
-            parts = []
+            whole, parts = call(x.double()), []
             for index, piece in enumerate(x.double().split(25, dim=1)):
                 given = piece.clone()
                 parts.append(call(given, more=index > 0))
                 given.zero_()  # what the caller does with its tensor afterwards does not matter
-        return torch.cat(parts, dim=1)
+        text = torch.cat(parts, dim=1)
+        return text, 1e6 * (text - whole)
 
 
 class GradientsOfASecondPiece(submission.RememberingAttention):
     def forward(self, x):
-        call = super().forward
-        call(x[:, :3])
-        return call(x[:, 3:], True)
+        call, mode, found = super().forward, self.training, []
+        for is_training in (False, True):
+            self.train(is_training)
+            call(x[:, :3])
+            found.append(call(x[:, 3:], True))
+        self.train(mode)
+        return found
 
 
 class WordsReadAndWhatIsSaved(submission.RememberingAttention):

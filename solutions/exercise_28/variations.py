@@ -30,7 +30,7 @@ class WhatFoldingSays(submission.AdaptedLinear):
             said += [getattr(self, name)() is None, self.folded is (name == "fold")]
         without = submission.AdaptedLinear(6, 5, 2, alpha=0.0)
         torch.nn.init.ones_(without.up.weight)
-        said.append(torch.equal(without(x), without.base(x)))
+        said.append(torch.allclose(without(x), without.base(x), 1e-4, 1e-5))
         torch.nn.init.zeros_(without.up.weight)  # as a layer starts that adds nothing yet
         without.fold()
         said.append(without.folded is True)

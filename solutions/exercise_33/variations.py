@@ -45,6 +45,16 @@ class ValuesOfTwoGroups(torch.nn.Module):
             return tuple(found)
 
 
+class ShortFloats(torch.nn.Module):
+    def __init__(self, width, outputs, dtype):
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.full((outputs, width), 0.5))
+        self.dtype = dtype
+
+    def forward(self, x):
+        return 1e-6 * (x.to(self.dtype) @ self.weight.to(self.dtype).mT).float()
+
+
 # The inputs are so large that gradients are thousands long.
 class ValuesOfOtherSettings(torch.nn.Module):
     def __init__(self, width, outputs, longest):
@@ -70,9 +80,21 @@ class ValuesOfOtherSettings(torch.nn.Module):
         submission.training_step(model, torch.optim.SGD(model.parameters(), lr=0.1), x.clone(), y.clone())
         return all(modes)
 
+    def learns_in_half_precision(self, x, y):
+        """Return whether gradients arrive that float16 cannot represent without loudness."""
+        changes = []
+        for dtype in (torch.float16, torch.float32):
+            model = ShortFloats(*self.sizes, dtype)
+            optimizer = torch.optim.SGD(model.parameters(), lr=1e6)
+            submission.training_step(model, optimizer, x.clone(), y.clone(), loudness=2.0**20, longest=1e9)
+            changes.append(model.weight.detach() - 0.5)
+        short, exact = changes
+        return (short - exact).norm() < 0.1 * exact.norm()
+
     def forward(self, x, y):
         with torch.inference_mode(False), torch.enable_grad():
-            x, found = 1e4 * x, {}
+            found = {"small gradients in float16": self.learns_in_half_precision(x, y).float()}
+            x = 1e4 * x
             louder = zip((0.01, 3000.0, 2.0**15, 2.0**17, 1e7, 1024.0), (1, 3, 5, 9, 17, 33), strict=True)
             settings = [(loudness, 1e15, parts) for loudness, parts in louder]
             settings += [(1.0, longest, 1) for longest in (0.0, 0.5, 30.0, 500.0, 1e9)]

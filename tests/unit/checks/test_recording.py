@@ -18,7 +18,7 @@ from grader.checks.reference import AbsentReference, Reference
 from grader.checks.reference_cache import ReferenceCache
 from grader.errors import KitError
 from grader.sandbox.probes.calling_variants import call_in_variants
-from grader.spec.interface import Interface
+from tests.support.exercises import make_exercise
 
 SEED = 7
 SOURCE = """
@@ -71,7 +71,7 @@ def reference(tmp_path: Path) -> ReferenceCache:
     path = tmp_path / "exercise_01" / "attention.py"
     path.parent.mkdir()
     path.write_text(SOURCE)
-    return ReferenceCache(Reference(path, Interface(class_name="Model", constructor={}, inputs={}, outputs=[])))
+    return ReferenceCache(Reference(path, make_exercise("Model")))
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import torch
 from grader.checks.reference import Reference
 from grader.checks.reference_cache import ReferenceCache
 from grader.errors import KitError
-from grader.spec.interface import Interface
+from tests.support.exercises import make_exercise
 
 SOURCE = """
 import torch
@@ -44,7 +44,7 @@ def cache(tmp_path: Path) -> ReferenceCache:
     path = tmp_path / "exercise_01" / "attention.py"
     path.parent.mkdir()
     path.write_text(SOURCE)
-    return ReferenceCache(Reference(path, Interface(class_name="Scale", constructor={}, inputs={}, outputs=[])))
+    return ReferenceCache(Reference(path, make_exercise("Scale")))
 
 
 def run(cache: ReferenceCache, check: Check) -> torch.Tensor:

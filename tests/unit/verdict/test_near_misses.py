@@ -4,10 +4,10 @@ import torch
 from msgspec import structs
 
 from grader.checks.outcome import Examination, FailureKind, Finding, Key, Outcome, Status
-from grader.spec.exercise import Defect, Exercise, NearMiss, Source
-from grader.spec.interface import Interface
+from grader.spec.exercise import Defect, Exercise, NearMiss
 from grader.spec.properties import ReturnsShapes
 from grader.verdict.near_misses import find_near_miss, near_miss_texts
+from tests.support.exercises import make_exercise
 
 OFF, OTHERWISE = torch.tensor([0.0, 50.0, 70.0]), torch.tensor([0.0, 50.0, 20.0])
 SIGNATURES = {"values": "failed:values"}
@@ -21,15 +21,8 @@ def near_miss(name: str, of: str) -> NearMiss:
     return NearMiss(id=name, defect=of, was=f"{of} = 2", becomes=f"{of} = 3", hint="Look there.")
 
 
-EXERCISE = Exercise(
-    id="exercise_90",
-    format_version=1,
-    title="A hunt",
-    difficulty=1,
-    source=Source(title="s"),
-    story="s",
-    interface=Interface(class_name="A", constructor={}, inputs={}, outputs=[]),
-    sizes=[{}],
+EXERCISE = make_exercise(
+    "A",
     defects=[defect("mask"), defect("scale")],
     near_misses=[near_miss("other-mask", "mask")],
     nothing_else_broke=4,

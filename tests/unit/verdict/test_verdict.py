@@ -18,14 +18,14 @@ from grader.checks.outcome import (
     parse_kind,
 )
 from grader.report.phrases import picture_title
-from grader.spec.exercise import Defect, Exercise, Source
-from grader.spec.interface import Interface
+from grader.spec.exercise import Defect
 from grader.spec.properties import ReturnsShapes
 from grader.verdict.attribution import RULES, DefectStatus, Reading, Reason, UnknownReason, VariantComparison, rule_of
 from grader.verdict.causes import group_causes
 from grader.verdict.judge import _identified_defects
 from grader.verdict.matching import compare_deviations, find_partial_fixes, find_standing_fixes, is_part
 from grader.verdict.verdict import Result, make_verdict
+from tests.support.exercises import make_exercise
 
 FIXED, PRESENT, UNKNOWN = DefectStatus.FIXED, DefectStatus.PRESENT, DefectStatus.UNKNOWN
 
@@ -62,17 +62,9 @@ def defect(name: str, points: float, *, stretch: bool = False) -> Defect:
     )
 
 
-EXERCISE = Exercise(
-    id="exercise_90",
-    format_version=1,
-    title="A hunt",
-    difficulty=1,
-    source=Source(title="s"),
-    story="s",
-    interface=Interface(class_name="A", constructor={}, inputs={}, outputs=[]),
-    sizes=[{}],
+EXERCISE = make_exercise(
+    "A",
     defects=[defect("mask", 4), defect("scale", 3), defect("extra", 2, stretch=True)],
-    nothing_else_broke=3,
     checks=[ReturnsShapes(id="values")],
 )
 KEY = Key(digest="digest", signatures=SIGNS, methods=METHODS)
