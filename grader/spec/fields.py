@@ -59,7 +59,7 @@ class MaskKind(StrEnum):
 
 
 class MadeInput(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """A tensor that is not all Gaussian: a mask, integers, uniform numbers (`between`), or with zeros in one place."""
+    """A tensor that is not plainly Gaussian: a mask, integers, uniform numbers (`between`), or one with `zeros`."""
 
     shape: Shape
     """Its shape."""
@@ -78,7 +78,7 @@ class MadeInput(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, o
     between: tuple[float, float] | None = None
     """Uniform numbers between these two."""
     zeros: str = ""
-    """Gaussian numbers, but zeros at the second place of this axis, a size in the shape, as for a token of zeros."""
+    """The name of an axis. The tensor is Gaussian, with zeros at the second place of this axis: a token of zeros."""
 
     def is_mask(self) -> bool:
         """Return whether the tensor is a mask."""

@@ -302,9 +302,9 @@ class Judge:
             self._source.start_ahead(self._runners[exercise_id].exercise.limits)
 
     def work_ahead(self, exercise_id: str, seed: int, is_idle: Callable[[], bool]) -> None:
-        """Compute what the next verdict may need at a seed, one check after the other, until the process is not idle.
+        """Examine the reference, and the variants that match the last submission, at the seed of the next verdict.
 
-        These are the reference's answers to a right submission, and to one with the faults of the last submission.
+        Stop once the process is no longer idle.
         """
         if exercise_id in self._keys:
             names = [REFERENCE, *(name for name in self._matching if name != REFERENCE)]

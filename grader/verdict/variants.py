@@ -48,7 +48,7 @@ class VariantSource(ABC):
 
     @abstractmethod
     def examine_ahead(self, names: list[str], seed: int, is_idle: Callable[[], bool]) -> None:
-        """Examine variants at a seed, one check after the other, until the process is not idle."""
+        """Examine variants at a seed, one check after the other. Stop once the process is no longer idle."""
 
     @abstractmethod
     def standing_fixes(self, submission: Submission) -> frozenset[str]:

@@ -4,22 +4,32 @@ import submission
 import torch
 
 
+def change_weights(module):
+    with torch.no_grad():
+        for parameter in module.parameters():
+            parameter.mul_(1.5).add_(0.25)
+
+
+def all_parameters(network):
+    parts = {"online": network.online, "twin": network.twin}
+    return {
+        f"parameter {i} of {name}": each for name, part in parts.items() for i, each in enumerate(part.parameters())
+    }
+
+
 class WhatFollowingLeaves(submission.CalmNetwork):
     def forward(self, x):
         call, mode, seen = super().forward, self.training, {}
         for index in range(4):
             self.train()
             seen[f"output {index}"] = call(x * (1.0 + index) + 2.0 * index)
-            with torch.no_grad():
-                for parameter in self.online.parameters():
-                    parameter.mul_(1.5).add_(0.25)
+            change_weights(self.online)
             self.train(index % 2 == 0)
             seen[f"follow() returns nothing, call {index}"] = torch.tensor(float(self.follow() is None))
         self.train(mode)
         statistics = zip(self.twin.named_buffers(), self.online.buffers(), strict=False)
         seen |= {f"twin's {name} minus online's": one - other for (name, one), other in statistics}
-        for name, part in (("online", self.online), ("twin", self.twin)):
-            seen |= {f"parameter {index} of {name}": each for index, each in enumerate(part.parameters())}
+        seen |= all_parameters(self)
         return {name: each.detach().to(x.dtype) for name, each in seen.items()}
 
 
@@ -33,14 +43,11 @@ class WhatTrainingLeaves(submission.CalmNetwork):
             seen[f"output {index}"] = call(many + index)[:6]
             with torch.enable_grad():
                 call(x.detach() * (1.0 + index)).mean().backward()
-            with torch.no_grad():
-                for parameter in self.online.parameters():
-                    parameter.mul_(1.5).add_(0.25)
+            change_weights(self.online)
             after = self.twin.state_dict().items()
             seen |= {f"change {index} of twin's {name}": each - before[name] for name, each in after}
             self.follow()
-        for name, part in (("online", self.online), ("twin", self.twin)):
-            seen |= {f"parameter {index} of {name}": each for index, each in enumerate(part.parameters())}
+        seen |= all_parameters(self)
         seen |= {f"online's {name}": each for name, each in self.online.named_buffers()}
         for name, each in self.online.named_parameters():
             seen[f"gradient of online's {name}"] = torch.zeros_like(each) if each.grad is None else each.grad
@@ -97,9 +104,7 @@ class ValuesOnceConverted(submission.CalmNetwork):
             x = x.to(self.online[0].weight.dtype)
             self.train()
             call(3.0 * x + 1.0)
-            with torch.no_grad():
-                for parameter in self.online.parameters():
-                    parameter.mul_(1.5).add_(0.25)
+            change_weights(self.online)
             self.follow()
             self.eval()
             found.append(call(x))
@@ -111,9 +116,7 @@ class FollowsInFloat64(submission.CalmNetwork):
     def forward(self, x):
         mode = self.training
         self.double()
-        with torch.no_grad():
-            for parameter in self.online.parameters():
-                parameter.mul_(1.5).add_(0.25)
+        change_weights(self.online)
         self.follow()
         self.eval()
         answer = super().forward(x.double())

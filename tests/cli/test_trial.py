@@ -117,9 +117,9 @@ def test_a_script_has_the_variation_of_its_check(course, own_course, run_cli, tm
     folder = tmp_path_factory.mktemp("scripts")
     require_failures_of_the_page(own_course, run_cli, [*VARIED], folder)
     for exercise_id in VARIED:
-        lines = (folder / f"{exercise_id}.py").read_text(encoding="utf-8").splitlines()
+        script = (folder / f"{exercise_id}.py").read_text(encoding="utf-8")
         varied = [check.varied_class() for check in load_exercise(own_course.description(exercise_id)).checks]
-        assert [name for name in varied if name and f"class {name}(" in "\n".join(lines)], exercise_id
+        assert [name for name in varied if name and f"class {name}(" in script], exercise_id
 
 
 def test_a_state_dict_that_does_not_fit_is_loaded_again(own_course, run_cli):

@@ -4,14 +4,7 @@ import pytest
 
 from grader.spec.variations import source_with, variation_sources
 
-SOURCE = '''"""Variations."""
-
-import copy
-import re
-
-import submission
-import torch
-
+HELPERS = """\
 TIMES, UNUSED = 2, 3
 
 
@@ -19,18 +12,31 @@ def twice(tensor):
     return TIMES * tensor
 
 
-# Not a part of the class.
+"""
+BASE = """\
 class Base(torch.nn.Module):
     pass
 
 
+"""
+TWICE = '''\
 @torch.no_grad()
 class Twice(Base):
     """A docstring."""
 
     def forward(self, x):
         return twice(copy.deepcopy(x))
+'''
+SOURCE = f'''"""Variations."""
 
+import copy
+import re
+
+import submission
+import torch
+
+{HELPERS}# Not a part of the class.
+{BASE}{TWICE}
 
 class Alone(submission.Attention):
     def twice(self, x):
@@ -39,30 +45,7 @@ class Alone(submission.Attention):
 
 
 def test_a_class_comes_with_what_it_uses_and_nothing_else():
-    assert (
-        variation_sources(SOURCE)["Twice"]
-        == '''import copy
-
-
-TIMES, UNUSED = 2, 3
-
-
-def twice(tensor):
-    return TIMES * tensor
-
-
-class Base(torch.nn.Module):
-    pass
-
-
-@torch.no_grad()
-class Twice(Base):
-    """A docstring."""
-
-    def forward(self, x):
-        return twice(copy.deepcopy(x))
-'''
-    )
+    assert variation_sources(SOURCE)["Twice"] == f"import copy\n\n\n{HELPERS}{BASE}{TWICE}"
 
 
 def test_names_of_methods_and_attributes_are_not_those_of_definitions():
