@@ -278,8 +278,9 @@ class Subject:
         variation: str = "",
         entry: str = "",
         at_once: bool = True,
+        keeps_weights: bool = False,
     ) -> ModuleProxy:
-        """Build a module in the worker, with the weights of `like` if given.
+        """Build a module in the worker, with the weights of `like`, or with those of its class if it `keeps_weights`.
 
         Raises `MisfitError` if the weights of `like` do not fit, and any error from building the module. Unless it is
         built `at_once`, the first request to the module raises them.
@@ -296,6 +297,7 @@ class Subject:
             probe=self._session.exercise.variations[variation] if variation else "",
             adapter=None if variation else adapter_of(interface),
             parameters=weights,
+            keeps_weights=keeps_weights,
         )
         is_entry = bool(variation) or entry in ("", interface.entry())
         module = RemoteProxy(self._session, build, is_entry=is_entry)

@@ -111,8 +111,9 @@ class Build(Message, frozen=True, kw_only=True):
     """Build a module and store it under the number `module`; answered by `Built` or `Raised`.
 
     `probe` is source that runs beside the submission and defines `entry`. Without it, `entry` is the submission's own,
-    in an `adapter` if it is not a module. `parameters` are copied by name. Without a `dtype` the module keeps the dtype
-    in which it was built.
+    in an `adapter` if it is not a module. `parameters` are copied by name. Without them, matrices of unusually small or
+    large numbers get random values, unless the module `keeps_weights`. Without a `dtype` the module keeps the dtype in
+    which it was built.
     """
 
     module: int
@@ -122,6 +123,7 @@ class Build(Message, frozen=True, kw_only=True):
     probe: str = ""
     adapter: Adapter | None = None
     parameters: dict[str, TensorValue] | None = None
+    keeps_weights: bool = False
 
 
 class Call(Message, frozen=True, kw_only=True):

@@ -196,7 +196,7 @@ class Server:
         self.subjects[request.module] = Subject(module=module, build=build, arguments=arguments, is_wrapped=is_wrapped)
         self._modes.pop(request.module, None)
         parameters = dict(module.named_parameters())
-        misfits = copy_parameters(parameters, request.parameters or {})
+        misfits = [] if request.keeps_weights else copy_parameters(parameters, request.parameters or {})
         misfits = with_shared_parts(module, misfits) if misfits else []
         shapes = {name: list(parameter.shape) for name, parameter in parameters.items()}
         self._is_building = False

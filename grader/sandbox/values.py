@@ -34,8 +34,12 @@ WORKER_SEED = 67_280_421_310_721
 """Torch's default seed. Every module is built with this seed, so that its initial weights do not depend on earlier
 draws. A verdict can be repeated, and a check has the same result alone and among others."""
 
-EXTRA_WEIGHT = 0.3
-"""The largest random weight of parameters that are not part of the interface."""
+LARGEST_WEIGHT = 0.3
+"""The largest random weight that the kit draws."""
+
+USUAL_SPREAD = (0.25, 6.0)
+"""Bounds of a matrix's standard deviation, times the root of the number of its elements in a row. Outside of them, a
+layer hides the layers before it, or saturates the layers behind it. torch's own layers begin at about 0.6."""
 
 PLAIN = (bool, int, float, type(None))
 """Types without parts, whose values are always small enough."""
@@ -246,11 +250,11 @@ NO_PARAMETER = "there is no parameter "
 def copy_parameters(parameters: dict[str, torch.nn.Parameter], values: dict[str, TensorValue]) -> list[str]:
     """Copy values into parameters by name; return descriptions of parameters that are missing or have another shape.
 
-    Without values, matrices of zeros get random values: a layer may start with zeros, which hide all layers before it.
+    Without values, matrices of zeros, and of unusually small or large numbers, get random values.
     """
     misfits = []
     with torch.no_grad():
-        _draw(each for each in parameters.values() if not values and each.dim() > 1 and not bool(each.any()))
+        _draw(each for each in parameters.values() if not values and not _has_usual_spread(each))
         _redraw(parameter for name, parameter in parameters.items() if values and name not in values)
         for name, value in values.items():
             parameter = parameters.get(name)
@@ -288,6 +292,15 @@ def _largest_shared_part(module: torch.nn.Module, name: str, first: str) -> tupl
     return name, first
 
 
+def _has_usual_spread(parameter: torch.nn.Parameter) -> bool:
+    """Return whether a matrix's numbers are neither too small nor too large to see what other layers do."""
+    if parameter.dim() <= 1 or parameter.numel() <= 1:
+        return True
+    least, most = USUAL_SPREAD
+    spread = float(parameter.double().std() * parameter[0].numel() ** 0.5)
+    return least <= spread <= most
+
+
 def _redraw(parameters: Iterable[torch.nn.Parameter]) -> None:
     """Draw random parameters again, so that they do not depend on other draws in the constructor."""
     _draw(each for each in parameters if each.numel() > 1 and bool((each != each.flatten()[0]).any()))
@@ -301,7 +314,7 @@ def _draw(parameters: Iterable[torch.nn.Parameter]) -> None:
     state = torch.default_generator.get_state()  # a new generator would import all of torch
     seed()
     for parameter in wanted:
-        parameter.uniform_(-EXTRA_WEIGHT, EXTRA_WEIGHT)
+        parameter.uniform_(-LARGEST_WEIGHT, LARGEST_WEIGHT)
     torch.default_generator.set_state(state)
 
 

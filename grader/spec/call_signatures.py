@@ -82,11 +82,11 @@ def _problems_in_module(exercise: Exercise, methods: dict[str, Function]) -> Ite
         yield from _missing_arguments(forward, exercise.interface.inputs, ("interface", "inputs"))
     for index, check in enumerate(exercise.checks):
         name = check.varied_class()
-        if name not in exercise.variations:
-            yield from _problems_in_check(check, methods, ("checks", index)) if not name else ()
-            continue
-        own = _methods_of(ast.parse(exercise.variations[name]))[name]
-        yield from _problems_in_check(check, methods | own, ("checks", index))
+        if name in exercise.variations:
+            own = _methods_of(ast.parse(exercise.variations[name]))[name]
+            yield from _problems_in_check(check, methods | own, ("checks", index))
+        elif not name:
+            yield from _problems_in_check(check, methods, ("checks", index))
 
 
 def _problems_in_call(exercise: Exercise, signature: Signature) -> Iterator[Problem]:

@@ -39,14 +39,17 @@ def source_with(source: str, names: Iterable[str]) -> str:
     return "\n\n\n".join([*(["\n".join(imports)] if imports else []), *others]) + "\n"
 
 
-def _names_defined(node: ast.stmt) -> Iterator[str]:
+def _names_defined(node: ast.AST) -> Iterator[str]:
     """Yield the names that a statement of the file defines; none if every variation has them."""
     if isinstance(node, IMPORTS):
         yield from {each.asname or each.name.partition(".")[0] for each in node.names} - GIVEN
     elif isinstance(node, DEFINITIONS):
         yield node.name
-    elif isinstance(node, ast.Assign):
-        yield from (each.id for target in node.targets for each in ast.walk(target) if isinstance(each, ast.Name))
+    elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+        yield node.id
+    else:
+        for child in ast.iter_child_nodes(node):
+            yield from _names_defined(child)
 
 
 def _names_used(node: ast.stmt) -> Iterator[str]:

@@ -152,15 +152,14 @@ class KeptJudge:
         return self._verdict
 
     def prepare(self, is_idle: Callable[[], bool]) -> None:
-        """Clean up after the last worker and start the next one. While idle, work ahead for the next verdict."""
+        """While idle, work ahead for the next verdict. Then clean up after the last worker and start the next one."""
         if self._judge is None or self._verdict is None:
             return
         exercise_id = self._verdict.exercise
-        self._judge.prepare(exercise_id)
         if self._next_seed is None:
             self._next_seed = secrets.randbelow(MAX_SEED)
             self._judge.work_ahead(exercise_id, self._next_seed, is_idle)
-            self._judge.prepare(exercise_id)
+        self._judge.prepare(exercise_id)
 
     def is_usable(self) -> bool:
         """Return whether the judge can answer the next command: its last verdict is sound, and no host was open."""

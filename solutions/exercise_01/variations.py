@@ -13,7 +13,8 @@ class MasksOfOneColumn(submission.MultiHeadAttention):
             for dtype in ("bool", "uint8", "int32", "int64", "float32", "float64"):
                 given = mask.to(getattr(torch, dtype), copy=True)
                 returned = super().forward(x, given)
-                zeros = (returned[-1] == 0).sum()
+                weights = returned[-1] if isinstance(returned, tuple) else returned
+                zeros = torch.as_tensor(weights == 0).sum()
                 found.append((returned, zeros, torch.equal(given, mask.to(given.dtype))))
         return found
 

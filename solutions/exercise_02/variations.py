@@ -12,7 +12,10 @@ class ValuesOfEqualTokens(submission.MultiHeadAttention):
 
 class ValuesOfManyAndWide(submission.MultiHeadAttention):
     def forward(self, x, mask):
-        return super().forward(x), super().forward(x, mask)
+        call = super().forward
+        blind_in_one_head = mask.repeat(1, self.num_heads, 1, 1)
+        blind_in_one_head[:, 0, -1] = False
+        return call(x), call(x, mask), call(x, mask[0, 0, :1]), call(x, blind_in_one_head)
 
 
 class WithWholeSizes(submission.MultiHeadAttention):

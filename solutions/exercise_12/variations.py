@@ -12,6 +12,9 @@ class InnerAttentionByItself(submission.MultiHeadAttention):
         for size in (6, 3, 16, 1):
             found.append(attend(*(each[..., :size].contiguous() for each in (q, k, v))))
             found.append(attend(*(each[..., :size].mT.contiguous().mT for each in (q, k, v))))
+        found.append(attend(*(each.transpose(1, 2).contiguous().transpose(1, 2) for each in (q, k, v))))
+        rising = torch.arange(600.0)[:, None].expand(1, 1, 600, 4)
+        found.append(attend(torch.full((1, 1, 2, 4), 10.0), rising, rising))
         for is_recorded in (True, False):
             given = [each.detach().double() for each in (q, k, v)]
             with torch.set_grad_enabled(is_recorded):

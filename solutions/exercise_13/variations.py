@@ -6,7 +6,13 @@ import torch
 
 class ValuesOfManyAndWide(submission.BatchedAttention):
     def forward(self, x, allowed):
-        return super().forward(x), super().forward(x, allowed)
+        call, causal_first = super().forward, allowed.clone()
+        causal_first[0] = torch.ones_like(allowed[0]).tril()
+        loud, itself = 1e6 * x[:, :2], torch.eye(2, dtype=torch.bool).expand(len(x), 2, 2)
+        return (
+            *(call(x, each) for each in (None, allowed, causal_first)),
+            *(call(loud, each) / 1e6 for each in (itself, ~itself)),
+        )
 
 
 class Unmixed(submission.BatchedAttention):

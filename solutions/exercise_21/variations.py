@@ -5,6 +5,7 @@ import submission
 
 class VectorsTurnedByThemselves(submission.MoveAttention):
     def turned(self, z):
-        shapes = (z[0, 0], z[0], z, z[0, :1], z[:, :, None], z.flatten(0, 1))
+        by_move = z.transpose(1, 2).contiguous().transpose(1, 2)
+        shapes = (z[0, 0], z[0], z, z[0, :1], z[:, :, None], z.flatten(0, 1), by_move, z.double())
         near = tuple(submission.rotary(z, base) for base in (10.2, 10.9))
-        return (*(submission.rotary(each, 50.0) for each in shapes), *near)
+        return (*(submission.rotary(each, 50.2) for each in shapes), *near)

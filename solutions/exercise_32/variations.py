@@ -42,11 +42,11 @@ class ValuesOfTwoGroups(Steps):
             return {name: each.detach() for name, each in (found | gradients).items()}
 
 
-# Parameters without axes, without elements or without a gradient, and numbers at the ends of float32.
+# Parameters without axes, without elements, without a gradient or transposed, and numbers at the ends of float32.
 class ValuesOfNumbers(Steps):
     def forward(self, matrix, vector):
         with torch.inference_mode(False), torch.enable_grad():
-            starts = [vector, vector[0], 1e10 * vector, vector, matrix]
+            starts = [vector, vector[0], 1e10 * vector, vector, matrix.mT]
             found = [torch.nn.Parameter(each.clone()) for each in starts]
             empty, unused, resting = (torch.nn.Parameter(torch.ones(shape)) for shape in ((0, 3), (2,), (2,)))
             groups = [
@@ -64,8 +64,9 @@ class ValuesOfNumbers(Steps):
                     each.grad = size * torch.cos(starts[index] * (step + 1)) * ((index, step) != (1, 0))
                 empty.grad = torch.zeros_like(empty)
                 optimizer.step()
+            gradients = [each.grad for each in found]
             found[2] = found[2] / 1e10
-            return tuple(each.detach() for each in (*found, unused, resting))
+            return tuple(each.detach() for each in (*found, *gradients, unused, resting))
 
 
 def walk(starts, steps, *settings):
@@ -105,6 +106,6 @@ def two_steps(*starts):
 class ValuesSideBySide(Steps):
     def forward(self, matrix, vector):
         with torch.inference_mode(False), torch.enable_grad():
-            rows, precise = vector.expand(35_000, -1), vector.double()
+            rows, precise = vector.expand(70_000, -1), vector.double()
             change = two_steps(vector, precise) - two_steps(precise)
             return (two_steps(rows) - two_steps(vector)).abs().amax(dim=0), 1e6 * change

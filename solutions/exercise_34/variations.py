@@ -26,11 +26,13 @@ class SumsThatAllButMeetTheShare(LikelyWords):
     def forward(self, logits):
         drawn = 1 + 0.05 * torch.tanh(logits).double()
         first, others = (each.sort(dim=-1, descending=True).values for each in drawn.split([15, 8], dim=-1))
-        reached = 0.7 + 3e-5 * (-1.0) ** torch.arange(len(logits))[:, None]
-        first = first / first.sum(-1, keepdim=True) * reached
-        others = others / others.sum(-1, keepdim=True) * (1 - reached)
-        near = torch.cat([first, others], dim=-1).log().float()
-        return submission.likely_words(near, **self.arguments)
+        first, others = (each / each.sum(-1, keepdim=True) for each in (first, others))
+        found = []
+        for dtype, margin in ((torch.float32, 3e-5), (torch.float64, 1e-9)):
+            reached = 0.7 + margin * (-1.0) ** torch.arange(len(logits), dtype=torch.float64)[:, None]
+            near = torch.cat([first * reached, others * (1 - reached)], dim=-1).log().to(dtype)
+            found.append(submission.likely_words(near, **self.arguments))
+        return tuple(found)
 
 
 # Sums are so far from the share that no rounding matters.
@@ -48,10 +50,15 @@ class ValuesOfLargeSizes(LikelyWords):
 # Logits are a quarter apart, in any order, so that no sum is near a share.
 class ValuesOfOtherMagnitudes(LikelyWords):
     def forward(self, logits):
-        steps = logits.argsort(dim=-1).argsort(dim=-1).float() / 4
+        ranks = logits.argsort(dim=-1).argsort(dim=-1)
+        steps = ranks.float() / 4
+        with torch.inference_mode(False), torch.enable_grad():
+            apart = torch.where(ranks < 9, -300.0, steps).requires_grad_()  # the lowest have a chance of zero
+            (submission.likely_words(apart, share=0.8) * steps).sum().backward()
         kinds = 2 + torch.arange(len(steps)) % 2
         kinds[-1] = 1  # the last row keeps the most words
         return (
+            apart.grad,
             submission.likely_words(steps + 4096.0, share=0.8),
             submission.likely_words(steps - 4096.0, share=0.8),
             submission.likely_words(steps + 1e5, share=0.8),

@@ -1,4 +1,4 @@
-"""The kit grades with the lowest supported version of each direct dependency.
+"""The kit grades with the lowest supported version of each direct dependency, except torch.
 
 One command tries another version of torch in an environment of its own, which may download some gigabytes:
 
@@ -19,7 +19,7 @@ from tests.support.paths import ROOT
 
 BOUND = re.compile(r"^([A-Za-z0-9_.-]+)>=([0-9.]+)")
 EXACT = {"torch": f"torch=={os.environ.get('TRY_TORCH', '2.13.0')}"}
-"""A bound names a series; this is the one build of it without a graphics card's libraries."""
+"""The version of torch to install. Only 2.13.0 has a build without some gigabytes for graphics cards."""
 
 SMALL = ("tests/unit/verdict", "tests/unit/submission", "tests/verdicts/test_variants.py")
 """Tests that go once through all that a verdict takes, and need nothing but the kit's own dependencies."""

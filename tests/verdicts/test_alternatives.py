@@ -15,6 +15,8 @@ EXERCISES = sorted(path.name for path in FOLDER.iterdir() if path.is_dir())
 SEED = 1_234_567
 """A proof judges the right fixes of every exercise at another seed."""
 
+SEEDS = range(30)
+
 
 def test_every_exercise_has_right_fixes_other_than_its_reference(course: Course) -> None:
     assert [each for each in course.exercise_ids() if not [*course.alternatives(each).glob("*.py")]] == []
@@ -31,3 +33,14 @@ def test_every_right_fix_gets_full_marks(judge_text: Judge, exercise_id: str, pa
         assert all(defect.status is DefectStatus.FIXED for defect in verdict.defects), path.name
         assert verdict.regressions == [], path.name
         assert verdict.score == verdict.max_score, path.name
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("exercise_id", EXERCISES)
+def test_no_right_fix_is_refused_by_chance(judge_text: Judge, exercise_id: str) -> None:
+    """A limit that is too tight for rounding refuses a right fix at some seeds alone."""
+    paths = sorted((FOLDER / exercise_id).glob("*.py"))
+    for seed in SEEDS:
+        path = paths[seed % len(paths)]
+        text = path.read_text(encoding="utf-8")
+        assert judge_text.refused(exercise_id, {f"{path.name} at seed {seed}": text}, seed) == {}

@@ -21,6 +21,7 @@ from tests.support.wrong_fixes import wrong_fix
 
 EXERCISES = [f"exercise_{number:02}" for number in range(1, 17)]
 BY_POSITION = [name for name in EXERCISES if name != "exercise_07"]
+MODULES = [*EXERCISES, *(f"exercise_{number}" for number in (*range(17, 27), 28, 35, 36, 37))]
 INPUT = {
     "exercise_04": "X_q",
     "exercise_07": "query",
@@ -250,15 +251,25 @@ def test_gradients_that_are_wrong_in_long_sequences_alone_are_seen(judge_text: J
     assert verdict.outcome is Result.NOT_FIXED
 
 
-ZEROS = """
+INITIALIZED = """
 import torch
 _init = {name}.__init__
-def _zeros(self, *arguments, **keywords):
+def _initialized(self, *arguments, **keywords):
     _init(self, *arguments, **keywords)
-    *_, last = (each for each in self.parameters() if each.dim() > 1)
-    torch.nn.init.zeros_(last)
-{name}.__init__ = _zeros
+    for weight in [each for each in self.parameters() if each.dim() > 1]{chosen}:
+        torch.nn.init.{method}
+{name}.__init__ = _initialized
 """
+INITIAL = {
+    "zeros in one": {"chosen": "[-1:]", "method": "zeros_(weight)"},
+    "zeros": {"chosen": "", "method": "zeros_(weight)"},
+    "ones": {"chosen": "", "method": "ones_(weight)"},
+    "small": {"chosen": "", "method": "normal_(weight, std=0.02)"},
+    "large": {"chosen": "", "method": "normal_(weight, std=3.0)"},
+    "orthogonal": {"chosen": "", "method": "orthogonal_(weight)"},
+}
+"""How a class may begin with other weights."""
+
 LOCKED = """
 import threading
 _init = {name}.__init__
@@ -269,11 +280,12 @@ def _locked(self, *arguments, **keywords):
 """
 
 
-@pytest.mark.parametrize("exercise_id", sampled([*EXERCISES, "exercise_26", "exercise_28"], also=["exercise_28"]))
+@pytest.mark.parametrize("exercise_id", sampled(MODULES, also=["exercise_21", "exercise_28"]))
 def test_initial_weights_and_modules_that_cannot_be_copied_cost_nothing(judge_text: Judge, exercise_id: str) -> None:
     name = load_exercise(judge_text.course.description(exercise_id)).interface.entry()
     source = (Course(root=ROOT).reference(exercise_id)).read_text(encoding="utf-8")
-    texts = {"zeros": source + ZEROS.format(name=name), "a lock": source + LOCKED.format(name=name)}
+    texts = {start: source + INITIALIZED.format(name=name, **how) for start, how in INITIAL.items()}
+    texts["a lock"] = source + LOCKED.format(name=name)
     assert judge_text.refused(exercise_id, texts) == {}
 
 

@@ -241,7 +241,7 @@ normal distribution's, the reference itself is off by more with a probability be
 @runs(InitialWeights)
 def try_initial_weights(_check: InitialWeights, context: Context, case: Case) -> None:
     theirs = [context.reference.build(case.arguments).initial_weights() for _ in range(BUILDS)]
-    ours = [context.subject.build(case.arguments).initial_weights() for _ in range(BUILDS)]
+    ours = [context.subject.build(case.arguments, keeps_weights=True).initial_weights() for _ in range(BUILDS)]
     for name in theirs[0]:
         if any(name not in each or each[name].shape != theirs[0][name].shape for each in ours):
             continue  # `keeps_parameters` reports it

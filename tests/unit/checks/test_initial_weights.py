@@ -19,6 +19,7 @@ class Head(nn.Module):
         self.inner = nn.Linear(width, 3 * width)
         self.out = nn.Linear(3 * width, width, bias=True)
         nn.init.normal_(self.inner.weight, std=0.02)
+        nn.init.zeros_(self.out.weight)
         nn.init.zeros_(self.out.bias)
         self.gain = nn.Parameter(torch.ones(width))
 
@@ -47,6 +48,7 @@ checks:
 WRONG = {
     "std=0.02": ("std=0.04", "inner.weight in 16 new modules: expected a spread near 0.0"),
     "        nn.init.normal_(self.inner.weight, std=0.02)\n": ("", "inner.weight in 16 new modules: expected a spread"),
+    "        nn.init.zeros_(self.out.weight)\n": ("", "out.weight in 16 new modules: expected "),
     "        nn.init.zeros_(self.out.bias)\n": ("", "out.bias in 16 new modules: expected 5 zeros"),
     "torch.ones(width)": ("torch.full((width,), 0.5)", "gain in 16 new modules: expected a mean near 1, got 0.5"),
     "nn.init.normal_(self.inner.weight, std": (

@@ -190,7 +190,7 @@ PROMISES: dict[str, Keeps] = {
     r"[Qq]ueries are made|are (not )?turned|turns feature|nothing to do with|query heads share": values,
     r"(takes|subtracts) its slope|is added to": values,
     r"norm` is applied|normed stream is|^The stream is|right up to that dtype|computes is|Not folded": values,
-    r"The target of|last place of": values,
+    r"The target of|last place of|holds a `-100`": values,
     r"The loss (is|of)|[Ii]t is the sum of three|binary cross entropy|cross entropy of": values,
     r"[Ss]urprise of|[Aa]dvantage of|are kept,|All others get|elder learns": values,
     r"can be differentiated|takes one step": values,
@@ -230,7 +230,7 @@ PROMISES: dict[str, Keeps] = {
 FREE = re.compile(
     r"not judged|may go on working;|` divides `|must be divisible|up to you|How you write"
     r"|Everything else (may change|is yours)|rewrite the (code|function)"
-    r"|word may be kept|them may be kept|you may add buffers|Whether gradients flow"
+    r"|word may be kept|them may be kept|You may add\s+buffers|Whether gradients flow"
     r"|^\| (---|tensor|what) |whatever the two numbers|attributes? `dropout`$"
     r"|^`\w+\([^`]*\)`( and `\w+\([^`]*\)`)? (is an?|are) (`[a-z.]+(Module|Optimizer)`s?|function)"
     r"( for serving, not for training)?[.;:]"

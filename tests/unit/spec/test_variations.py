@@ -65,6 +65,15 @@ def test_several_classes_are_in_the_order_of_the_file_and_each_definition_occurs
     compile(text, "variations.py", "exec")
 
 
+@pytest.mark.parametrize(
+    "definition",
+    ["TIMES: int = 2", "if True:\n    import math as TIMES", "try:\n    TIMES = 2\nexcept ValueError:\n    pass"],
+)
+def test_a_definition_is_found_in_every_form_of_statement(definition):
+    used = "class Twice(submission.Attention):\n    times = TIMES\n"
+    assert variation_sources(f"unused: int = 3\n{definition}\n{used}")["Twice"] == f"{definition}\n\n\n{used}"
+
+
 def test_what_is_not_python_raises():
     with pytest.raises(SyntaxError):
         variation_sources("class (")
