@@ -8,10 +8,11 @@ class ValuesOfManyAndWide(submission.BatchedAttention):
     def forward(self, x, allowed):
         call, causal_first = super().forward, allowed.clone()
         causal_first[0] = torch.ones_like(allowed[0]).tril()
-        loud, itself = 1e6 * x[:, :2], torch.eye(2, dtype=torch.bool).expand(len(x), 2, 2)
+        itself = torch.eye(2, dtype=torch.bool).expand(len(x), 2, 2)
+        loud = [call(1e6 * x[:, :2], each) for each in (itself, ~itself)]
         return (
             *(call(x, each) for each in (None, allowed, causal_first)),
-            *(call(loud, each) / 1e6 for each in (itself, ~itself)),
+            *(each / 1e6 if isinstance(each, torch.Tensor) else each for each in loud),
         )
 
 
