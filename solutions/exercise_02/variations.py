@@ -12,10 +12,7 @@ class ValuesOfEqualTokens(submission.MultiHeadAttention):
 
 class ValuesOfManyAndWide(submission.MultiHeadAttention):
     def forward(self, x, mask):
-        call = super().forward
-        blind_in_one_head = mask.repeat(1, self.num_heads, 1, 1)
-        blind_in_one_head[:, 0, -1] = False
-        return call(x), call(x, mask), call(x, mask[0, 0, :1]), call(x, blind_in_one_head)
+        return super().forward(x), super().forward(x, mask), super().forward(x, mask[0, 0, :1])
 
 
 class WithWholeSizes(submission.MultiHeadAttention):
