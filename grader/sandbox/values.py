@@ -38,8 +38,9 @@ LARGEST_WEIGHT = 0.3
 """The largest random weight that the kit draws."""
 
 USUAL_SPREAD = (0.25, 6.0)
-"""Bounds of a matrix's standard deviation, times the root of the number of its elements in a row. Outside of them, a
-layer hides the layers before it, or saturates the layers behind it. torch's own layers begin at about 0.6."""
+"""The least and the largest usual spread of a matrix: its standard deviation times the root of the length of a row.
+A smaller spread hides the layers before it. A larger one saturates the layers after it. In torch's own layers the
+spread is about 0.6 at first."""
 
 PLAIN = (bool, int, float, type(None))
 """Types without parts, whose values are always small enough."""
@@ -293,7 +294,7 @@ def _largest_shared_part(module: torch.nn.Module, name: str, first: str) -> tupl
 
 
 def _has_usual_spread(parameter: torch.nn.Parameter) -> bool:
-    """Return whether a matrix's numbers are neither too small nor too large to see what other layers do."""
+    """Return whether the spread of a matrix is in `USUAL_SPREAD`. Vectors have no bounds."""
     if parameter.dim() <= 1 or parameter.numel() <= 1:
         return True
     least, most = USUAL_SPREAD

@@ -1,4 +1,4 @@
-"""The kit grades with the lowest supported version of each direct dependency, except torch.
+"""The kit grades with the lowest supported version of each direct dependency, and with torch 2.13.
 
 One command tries another version of torch in an environment of its own, which may download some gigabytes:
 

@@ -22,6 +22,8 @@ from tests.support.wrong_fixes import wrong_fix
 EXERCISES = [f"exercise_{number:02}" for number in range(1, 17)]
 BY_POSITION = [name for name in EXERCISES if name != "exercise_07"]
 MODULES = [*EXERCISES, *(f"exercise_{number}" for number in (*range(17, 27), 28, 35, 36, 37))]
+"""The exercises about modules, except exercise_27, whose module begins with two equal parts."""
+
 INPUT = {
     "exercise_04": "X_q",
     "exercise_07": "query",
