@@ -33,6 +33,7 @@ from tests.support.commands import run_program
 from tests.support.gradebooks import content, rows
 from tests.support.hostile import at_import, descriptors, in_forward, reference, relatives, running_with, starter
 from tests.support.paths import HOST, ROOT
+from tests.support.sampling import others_slow
 
 EXERCISE = "exercise_03"
 SETTLE_SECONDS = 15.0
@@ -363,7 +364,7 @@ LINE = int(re.search(r"line (\\d+)", text.getvalue())[1])""",
 """Sources that find out one of their line numbers."""
 
 
-@pytest.mark.parametrize("trick", READS_ITSELF)
+@pytest.mark.parametrize("trick", others_slow(READS_ITSELF))
 def test_no_twin_that_differs_in_lines_alone_shares_a_right_verdict(grade, tmp_path, trick):
     """One syntax tree in two layouts: with one of the parities the first is right, and its twin is wrong."""
     texts = {}

@@ -18,6 +18,7 @@ from grader.report.tables import OverviewLine, render_overview
 from grader.report.view import Progress
 from grader.student.progress import save_progress
 from tests.support.paths import ROOT
+from tests.support.sampling import others_slow
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 COMMANDS = [name for name, each in command_line.commands.items() if not each.hidden]
@@ -58,7 +59,7 @@ def test_the_readmes_commands_are_the_ones_that_ci_runs():
             assert " ".join(words) in ci.replace("--quiet ", ""), command
 
 
-@pytest.mark.parametrize("number", range(1, 8))
+@pytest.mark.parametrize("number", others_slow(range(1, 8)))
 def test_the_reference_passes_with_full_score_from_the_command_line(run_cli, number):
     exercise = f"exercise_{number:02}"
     done = run_cli(exercise, "--file", f"solutions/{exercise}/attention.py", "--json")

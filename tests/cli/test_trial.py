@@ -17,6 +17,7 @@ from grader.student.progress import load_progress
 from grader.verdict.verdict import Result
 from tests.support.commands import run_program
 from tests.support.paths import ROOT
+from tests.support.sampling import others_slow
 from tests.support.wrong_fixes import wrong_fix
 
 EXERCISE = "exercise_03"
@@ -260,7 +261,7 @@ def test_the_solution_is_shown_beside_ones_own_only_after_a_question(own_course,
     assert shown.count("+        attn_scores = attn_scores.masked_fill") == 2
 
 
-@pytest.mark.parametrize("name", ["attention (1).py", "my-fix.py", "class.py"])
+@pytest.mark.parametrize("name", others_slow(["attention (1).py", "my-fix.py", "class.py"]))
 def test_a_file_whose_name_is_no_identifier_is_tried(own_course, run_cli, tmp_path, name):
     file = tmp_path / name
     file.write_bytes(own_course.editable_files(EXERCISE)[0].read_bytes())

@@ -17,6 +17,7 @@ from tests.support.hostile import Household, at_import, in_forward, reference, r
 from tests.support.judging import Judge
 from tests.support.notebooks import code, notebook
 from tests.support.paths import ROOT
+from tests.support.sampling import others_slow
 
 SMALL = Limits(memory_mb=256, seconds=Seconds(load=20, check=20, total=60))
 QUICK = Limits(seconds=Seconds(load=1.2, check=0.4, total=1.2))
@@ -194,7 +195,7 @@ def test_a_right_fix_that_is_slow_at_its_first_call_gets_everything(judge_text: 
     assert judge_text.refused("exercise_03", {"slow at first": SLOW_AT_FIRST}) == {}
 
 
-@pytest.mark.parametrize("name", HARMLESS)
+@pytest.mark.parametrize("name", others_slow(HARMLESS))
 def test_what_only_lingers_changes_no_verdict(judge_text: Judge, name: str) -> None:
     plain, lingering = judge_text.many("exercise_03", [starter(), at_import(HARMLESS[name])])
     assert lingering.outcome is Result.NOT_FIXED, lingering.reason

@@ -6,6 +6,7 @@ import sys
 import pytest
 
 from tests.support.paths import ROOT
+from tests.support.sampling import others_slow
 
 WITHOUT_OVERRIDES = """
 import grader.sandbox.torch_import as torch_import
@@ -57,7 +58,9 @@ def test_a_seed_that_is_set_again_is_seen_without_the_rest_of_torch() -> None:
 
 @pytest.mark.parametrize(
     "statement",
-    ["from torch.nn.attention.bias import causal_lower_right", "import torch._inductor.compile_fx", "torch.onnx"],
+    others_slow(
+        ["from torch.nn.attention.bias import causal_lower_right", "import torch._inductor.compile_fx", "torch.onnx"]
+    ),
 )
 def test_a_part_of_torch_that_imports_the_compiler_can_be_imported(statement: str) -> None:
     script = f"from grader.sandbox.torch_import import import_torch\nimport_torch()\nimport torch\n{statement}"

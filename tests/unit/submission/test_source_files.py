@@ -22,6 +22,7 @@ from grader.submission.submission import (
     Unreadable,
     without_magics,
 )
+from tests.support.sampling import others_slow
 
 SECONDS = 10.0
 """What no file may take, on a machine that is busy with other things; measured: 1.3 s at most."""
@@ -189,7 +190,7 @@ print(seconds, (peak - before) >> 10, repr(read)[:200])
 """
 
 
-@pytest.mark.parametrize("kind", HOSTILE_FILES)
+@pytest.mark.parametrize("kind", others_slow(HOSTILE_FILES))
 def test_no_notebook_takes_more_than_its_bound_of_time_and_memory(kind, tmp_path):
     path = tmp_path / "a.ipynb"
     path.write_text(HOSTILE_FILES[kind](), encoding="utf-8")

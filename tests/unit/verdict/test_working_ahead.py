@@ -10,6 +10,7 @@ from grader.checks.outcome import REFERENCE
 from grader.submission import Submission, submission_from_text
 from grader.verdict.judge import Judge, KeptJudge
 from grader.verdict.verdict import Verdict
+from tests.support.sampling import others_slow
 
 EXERCISE = "exercise_03"
 SEED = 41
@@ -44,7 +45,7 @@ def submissions(course) -> dict[str, Submission]:
     return {name: submission_from_text(path.read_text(encoding="utf-8")) for name, path in paths.items()}
 
 
-@pytest.mark.parametrize("name", ["right", "starter"])
+@pytest.mark.parametrize("name", others_slow(["starter", "right"]))
 def test_a_verdict_after_working_ahead_is_the_usual_one_and_needs_no_new_answers(judge, submissions, name):
     submission = submissions[name]
     judge(EXERCISE, submission, name, SEED - 1)
