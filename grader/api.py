@@ -185,9 +185,9 @@ def grade_many(
     `submissions` can be endless: at most four for each job are read ahead, and no verdict is kept. All submissions get
     the same seed.
 
-    If reading `submissions` raises an exception, it is raised after the verdicts on all submissions that were read. An
-    error of one exercise, with `errors="raise"`, ends the iteration in its turn. Close the iterator to end it early;
-    this cancels the submissions that are being judged.
+    If reading `submissions` raises an exception, it is raised after the verdicts on all submissions that were read.
+    With `errors="raise"`, an error of one exercise or source is raised when its turn comes, and ends the iteration.
+    Close the iterator to end it early; this cancels the submissions that are being judged.
     """
     if jobs is not None and (not isinstance(jobs, int) or jobs < 1):
         raise UsageError(f"jobs is {jobs!r}; use a whole number from 1")

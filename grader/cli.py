@@ -51,7 +51,7 @@ def doctor(ctx: click.Context) -> None:
 
 @click.command()
 def stop() -> None:
-    """End the processes that stay warm for the next command."""
+    """End the background processes that wait for the next command."""
     from grader.processes.warm_server import stop_all
 
     stopped = stop_all()

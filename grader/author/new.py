@@ -64,7 +64,7 @@ def create_exercise(course: Course, exercise_id: str, source: Path, name: str = 
     remember_written(course, exercise_id, {"README.md": readme, module.name: starter, twin.name: notebook})
     where = "" if Path.cwd().is_relative_to(course.root) else f" --course {course.root}"
     return f"""\
-{exercise_id} is laid out in exercises/ and solutions/.
+{exercise_id} now has a folder in exercises/ and one in solutions/.
 {_finding(interface, proposal)}.
 Now edit solutions/{exercise_id}/exercise.yaml and nothing else: {description.count(BLANK)} places say {BLANK}.
 Then run python -m grader prove {exercise_id}{where}.

@@ -26,7 +26,7 @@ NUMBER = re.compile(r"clip|scale|limit|bound|cap$|ratio")
 BEYOND_ALL = 1000
 """A number larger than any size."""
 SMALL = 3
-"""The largest small count. A larger count and its half differ by more than one."""
+"""Counts up to this are small: their other value is one more. The other value of a larger count is about its half."""
 
 EDGES = {ast.Lt: (-1, 0), ast.LtE: (0, 1), ast.Gt: (1, 0), ast.GtE: (0, -1)}
 """For each comparison with a whole number, two offsets: to the nearest number that satisfies it, and to the nearest

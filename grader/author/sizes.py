@@ -33,7 +33,9 @@ class Role(Enum):
 
 
 class Values(Struct, frozen=True, kw_only=True):
-    """The values of a size in the fixed size cases, where the last value repeats, and in the random ones."""
+    """The values of a size: one for each fixed size case (further cases repeat the last value), and one for each random
+    size case.
+    """
 
     fixed: tuple[int, ...] = (1, 5)
     random: Ranges

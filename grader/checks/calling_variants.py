@@ -97,7 +97,9 @@ def choose_calling_variants(
 
 
 def fitting(variant: CallingVariant, *, of_function: bool) -> CallingVariant:
-    """Return a calling variant; for a function without a mode and without a history that only modules have."""
+    """Return the calling variant. For a function, replace a mode or a history that only modules have by the plain
+    one.
+    """
     if not of_function:
         return variant
     history = variant.history if variant.history in OF_FUNCTIONS else History.FRESH

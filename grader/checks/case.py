@@ -124,7 +124,9 @@ def _arguments(exercise: Exercise, check: Property, sizes: dict[str, int]) -> di
 
 
 def _other(value: Any) -> Any:
-    """Return another constructor argument of the same kind; a size is another one already."""
+    """Return another value for a constructor argument. Sizes stay as they are, because the caller already passes those
+    of another size case.
+    """
     if isinstance(value, bool):
         return not value
     return value / 2 if isinstance(value, float) else value

@@ -171,14 +171,14 @@ def _finding_of(error: Exception, limits: Limits, *, is_form_right: bool) -> tup
     if isinstance(error, SubjectDiedError):
         return Status.CRASHED, Finding(kind=FailureKind.DIED, message=f"it {error}")
     if isinstance(error, MisfitError):
-        message = f"it has other parameters than the interface: {error}"
+        message = f"its parameters differ from the interface's: {error}"
         return Status.FAILED, Finding(kind=FailureKind.PARAMETERS, message=message)
     if isinstance(error, Failure):
         return Status.FAILED, error.finding
     if isinstance(error, AssertionError):
         return Status.FAILED, Finding(kind=FailureKind.ASSERTION, message=_assertion_text(error))
     assert not isinstance(error, SubjectError)
-    problem = "cannot be used by this check" if is_form_right else "has another form than the interface declares"
+    problem = "cannot be used by this check" if is_form_right else "does not have the form that the interface declares"
     message = f"the returned value {problem}: {_in_words(error)}"
     return Status.FAILED, Finding(kind=FailureKind.FORM, detail=type(error).__name__, message=message)
 

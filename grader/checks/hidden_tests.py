@@ -68,7 +68,8 @@ def collect_hidden_tests(root: Path, files: list[Path]) -> Iterator[list["Hidden
 
 
 def _forget(files: list[Path]) -> None:
-    """Forget the imported files: pytest would take them for files of another course, or for their later versions.
+    """Forget the imported files. Otherwise pytest would reuse them in place of a later version, or of another course's
+    files at the same path.
 
     It names a module after its path below the course's folder, and imports no name twice.
     """

@@ -241,7 +241,7 @@ class Picture(Struct, frozen=True, kw_only=True):
     """How many maps are in a line."""
     place: str = ""
     """The index of the matrix, if the tensor has several."""
-    rows: str = "last axis but one"
+    rows: str = "second-to-last axis"
     """The name of the axis of the rows; empty if a vector is drawn."""
     columns: str = "last axis"
     first: tuple[int, int] = (0, 0)

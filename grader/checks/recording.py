@@ -48,7 +48,8 @@ FINENESS = 16
 LARGE_TOLERANCES = {torch.float32: LARGE_INPUTS, torch.float64: LARGE_INPUTS_FLOAT64}
 TOLERANCES = {torch.float32: FLOAT32, torch.float64: FLOAT64}
 GRADIENT_TOLERANCES = {torch.float32: FLOAT32_GRADIENT, torch.float64: FLOAT64_GRADIENT}
-"""By dtype, the least tolerances with which checks that only compare do so. Each is less than others in some place."""
+"""The smallest tolerances, by dtype, of the checks that only compare an answer: for values, for gradients and for large
+inputs. Which of them is the smallest depends on the compared value."""
 
 INDEX = "index"
 

@@ -283,8 +283,8 @@ class Runner:
     def _partial_value_checks(self, runs: list[_CheckRun]) -> frozenset[str]:
         """Return the value checks whose success says nothing about what a call returns.
 
-        Some never call the entry. A variation may ignore returned values, so if the submission returns other types,
-        only other checks show that it computes something.
+        Some checks never call the submission's class or function. A variation may ignore what a call returns, so once a
+        check has found a wrong type, a pass of a variation says nothing either.
         """
         is_of_other_type = any(
             run.outcome and run.outcome.finding and run.outcome.finding.kind is FailureKind.TYPE for run in runs

@@ -177,7 +177,7 @@ class Session:
             if times >= MOST_HANGS and (self._hangs[place, Way.PLAINLY] or not self._answers_plainly):
                 return f"it hung {MOST_HANGS} times {place}, so it is not run again"
         total = self.exercise.limits.seconds.total
-        return f"all {total:g} s were used up before" if self._budget.is_over() else ""
+        return f"the {total:g} s for all checks were used up before this check" if self._budget.is_over() else ""
 
     def request(self, message: Request) -> Reply:
         """Send a request and return the reply; load the submission again first if its last worker died.
@@ -216,7 +216,9 @@ class Session:
 
     def _require_no_hangs_in_training(self) -> None:
         if sum(times for (_, way), times in self._hangs.items() if way is Way.IN_TRAINING) >= MOST_HANGS:
-            raise SubjectNotTriedError(f"it hung {MOST_HANGS} times in training mode, so it is not called there again")
+            raise SubjectNotTriedError(
+                f"it hung {MOST_HANGS} times in training mode, so it is not called in training mode again"
+            )
 
     def _allow(self, name: str, seconds: float) -> None:
         """Start the clock of a named step."""

@@ -127,8 +127,8 @@ class SizeCasePlanner:
     def _random_specs(self, check: Property) -> SizeCases:
         """Return the specifications of random sizes at which a check runs.
 
-        These are all of them for a check that runs at all size cases, and else the first. A check with its own inputs
-        or arguments also gets the longest one, and the one with the most equal sizes.
+        A check that runs at all size cases gets all of them. Any other check gets the first; if it has inputs or
+        arguments of its own, also the longest and the one with the most equal sizes.
         """
         if check.sizes:
             return []
@@ -140,7 +140,9 @@ class SizeCasePlanner:
         return [*first, longest, *([] if most_equal is None or most_equal is longest else [most_equal])]
 
     def _fixed_places(self, check: Property) -> list[int]:
-        """Return the indexes of the fixed size cases with calling variants: the last, or none beside random sizes."""
+        """Return the indexes of the fixed size cases at which calling variants run: the last one, or none if the check
+        also runs at random sizes.
+        """
         return [] if self._random_specs(check) else [-1]
 
     def _is_varied(self, check: Property) -> bool:
@@ -175,7 +177,9 @@ def _runs_all(check: Property) -> bool:
 
 
 def _parity(check: Property) -> int:
-    """Return which size cases of a check that needs no gradients run with them: the odd (1) or the even (0) ones."""
+    """For a check that needs no gradients, return which of its size cases run with gradients enabled: 1 for the odd
+    ones, 0 for the even ones.
+    """
     return zlib.crc32(check.id.encode()) % 2
 
 

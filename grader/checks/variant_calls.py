@@ -85,9 +85,9 @@ def compare_in_calling_variants(
     With `gradients`, they are compared wherever they are recorded, unless the module keeps statistics, which can
     make a gradient a difference of nearly equal numbers.
 
-    Training mode is used only if the reference returns the same values in both modes. If it does not, it may keep
-    statistics, so it is called in the same variants as the submission. Otherwise it returns the same values with any
-    history, so it is called in fewer variants.
+    If the reference returns the same values in training and evaluation mode, its values do not depend on the history
+    either; it is then called in fewer variants than the submission. Otherwise it may keep statistics: both are called
+    in the same variants, and never in training mode.
     """
     calls = [(variant, number % 2) for number, variant in enumerate(case.calling_variants)]
     everything = [*case.tensors()]
@@ -194,7 +194,9 @@ def _gradient_tolerances(variant: CallingVariant, exercise: Exercise) -> tuple[T
 
 
 def _for_statistics(variant: CallingVariant) -> CallingVariant:
-    """Return the variant for a module that keeps statistics: without equal samples, which would magnify rounding."""
+    """Return the variant for a module that keeps statistics. It never has equal samples, because their statistics would
+    magnify rounding errors.
+    """
     layout = Layout.CONTIGUOUS if variant.layout is Layout.EXPANDED else variant.layout
     return structs.replace(variant, mode=Mode.UNCHANGED, layout=layout)
 

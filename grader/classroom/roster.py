@@ -102,12 +102,14 @@ class ClassList:
             self._owners[enrolled] = winners[0] if len(winners) == 1 else ""
             if len(claimants) > 1:
                 owner = self._owners[enrolled] or "none of them"
-                self._contested.append(f"{', '.join(claimants)} may all be {enrolled}; {owner} is taken for it")
+                self._contested.append(
+                    f"{', '.join(claimants)} all match the row {enrolled}; the row is assigned to {owner}"
+                )
 
     def warnings(self) -> list[str]:
         """Return warnings about students who are not in the roster, and about lines that fit several students."""
         count = len(self._strangers)
-        lines = [f"several for one line of the roster: {printable(each)}" for each in self._contested]
+        lines = [f"several students match one row of the roster: {printable(each)}" for each in self._contested]
         if not count:
             return lines
         more = f" and {count - MAX_EXAMPLES:,} more" if count > MAX_EXAMPLES else ""

@@ -85,8 +85,15 @@ course_option = click.option(
 
 def warm_options(command: Command) -> Command:
     """Add the options that `__main__.py` reads before any command runs: they choose where the command runs."""
-    warm = click.option("--warm", is_flag=True, expose_value=False, help="Use a warm process even without a terminal.")
-    cold = click.option("--cold", is_flag=True, expose_value=False, help="Neither use nor leave a warm process.")
+    warm = click.option(
+        "--warm",
+        is_flag=True,
+        expose_value=False,
+        help="Use a background process that stays ready for the next command, even if the output is not a terminal.",
+    )
+    cold = click.option(
+        "--cold", is_flag=True, expose_value=False, help="Run without a background process, and leave none behind."
+    )
     return warm(cold(command))
 
 

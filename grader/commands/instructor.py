@@ -47,7 +47,7 @@ def new(exercise_id: str, source: Path, name: str) -> None:
 @click.option("--fresh", is_flag=True, help="Prove everything again and ignore stored results.")
 @click.pass_context
 def prove(ctx: click.Context, exercise_ids: tuple[str, ...], fresh: bool) -> None:
-    """Prove exercises: every subset of defects is identified, and no mutant survives."""
+    """Check that exercises judge reliably: every subset of defects is identified, and no mutant passes all checks."""
     from grader.author.proof import render_proofs
     from grader.author.prove import prove as prove_all
 
@@ -92,7 +92,7 @@ def schema() -> None:
     help="Explain a defect at home once it is fixed, or only when the file is handed in.",
 )
 def release(folder: Path, exercise_ids: tuple[str, ...], without_hints: bool, explanations: str) -> None:
-    """Write the student edition: all that students may have, and nothing that spoils a hunt."""
+    """Write the student edition: the course without references and other spoilers."""
     from grader.author.release import release as write_edition
 
     explains = explanations == "home"
@@ -155,7 +155,7 @@ def _engine_options(command: Command) -> Command:
         click.option(
             "--plain-tcp",
             is_flag=True,
-            help="Use a scheduler without TLS: anybody who can reach it can decide verdicts.",
+            help="Allow a scheduler without TLS. Anybody who can reach it can forge verdicts.",
         ),
         click.option("--allow-open", is_flag=True, help="Grade even if a submission could reach files or the network."),
         click.option("--no-share", is_flag=True, help="Grade every submission, even if it is a copy of another one."),
@@ -239,7 +239,9 @@ def batch(
 @click.option("--exercise", callback=_known_exercise, required=True, help="The exercise to grade again.")
 @click.option("--student", help="Grade only this student again.")
 @click.option("--reason", required=True, help="The reason, which is stored with the new verdicts.")
-@click.option("--submissions", type=click.Path(path_type=Path), help="Where the submissions are now, if they moved.")
+@click.option(
+    "--submissions", type=click.Path(path_type=Path), help="The new folder of the submissions, if they were moved."
+)
 @_engine_options
 @click.pass_context
 def regrade(
@@ -288,7 +290,7 @@ def history(student: str, gradebook: Path) -> None:
 @course_option
 @click.option("--to", type=LazyChoice(_export_names), help="The format to write.")
 @click.option("--feedback", is_flag=True, help="Write a page and a text file for each student instead.")
-@click.option("--anonymous", is_flag=True, help="With --to html: show pseudonyms, always the same ones.")
+@click.option("--anonymous", is_flag=True, help="With --to html: replace each name by a pseudonym that never changes.")
 @click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
 def export(gradebook: Path, to: str | None, feedback: bool, anonymous: bool, folder: Path) -> None:
     """Write a gradebook to a folder: in another program's format, or as feedback for students."""

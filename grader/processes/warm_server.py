@@ -211,7 +211,9 @@ def _listens(path: str) -> bool:
 
 
 def _identity(path: str) -> tuple[int, int] | None:
-    """Return a value that no later file at the path shares, even with the same inode; None if the file is missing."""
+    """Return a value that identifies the file at the path: a later file there has another value, even if it reuses the
+    inode. Return None if the file is missing.
+    """
     try:
         status = os.lstat(path)
     except OSError:

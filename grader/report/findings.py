@@ -34,18 +34,18 @@ CALLING_VARIANT_WORDS = {
     Gradients.NO_GRAD: "under no_grad",
     Gradients.INFERENCE_MODE: "under inference_mode",
     Dtype.FLOAT64: "in float64",
-    Layout.TRANSPOSED: "inputs transposed in memory",
-    Layout.EXPANDED: "one sample expanded to all",
-    Sharing.SHARED: "one tensor for inputs of one shape",
-    History.RELOADED: "state dict reloaded",
-    History.REBUILT: "rebuilt by position beside another module",
-    History.SETTINGS: "all arguments by position",
+    Layout.TRANSPOSED: "with inputs transposed in memory",
+    Layout.EXPANDED: "with one sample expanded to the whole batch",
+    Sharing.SHARED: "with one tensor for all inputs of the same shape",
+    History.RELOADED: "with a reloaded state dict",
+    History.REBUILT: "built again, by position, together with another module",
+    History.SETTINGS: "with all arguments by position",
     History.MODES: "after train() and eval()",
     History.COPIED: "as a frozen deepcopy",
     History.AFTER_OTHERS: "between calls with other values",
     History.INFERENCE_FIRST: "after a call under inference_mode",
-    History.CONVERTED: "converted by .double() after a call",
-    Scale.LARGE: f"inputs {LARGE_SCALE:g} times as large",
+    History.CONVERTED: "after a call and .double()",
+    Scale.LARGE: f"with inputs {LARGE_SCALE:g} times as large",
 }
 
 SENTENCES = {
@@ -63,14 +63,16 @@ EXPLANATIONS = {
     ExplanationKind.ALL_ZERO: "every element is 0",
     ExplanationKind.ONE_FACTOR: "every element is {0:.3g} times what was expected",
     ExplanationKind.INTERLEAVED: (
-        "the last axis is in another order: its {0:.0f} blocks of features are dealt out one by one"
+        "the last axis is interleaved: it takes one feature from each of {0:.0f} blocks in turn"
     ),
-    ExplanationKind.EXCHANGED_AXES: "it is what was expected with axes {0:.0f} and {1:.0f} exchanged",
-    ExplanationKind.CONSTANT_ALONG_AXIS: "it is the same at every index of axis {0:.0f}, where it should differ",
-    ExplanationKind.VECTOR_ADDED: "everywhere the same vector is added to what was expected",
-    ExplanationKind.ROW_FACTORS: "each row is what was expected times a factor of its own, from {0:.3g} to {1:.3g}",
+    ExplanationKind.EXCHANGED_AXES: "axes {0:.0f} and {1:.0f} of the expected values are exchanged",
+    ExplanationKind.CONSTANT_ALONG_AXIS: "the values do not vary along axis {0:.0f}, although they should",
+    ExplanationKind.VECTOR_ADDED: "each row equals the expected row plus one vector, the same for all rows",
+    ExplanationKind.ROW_FACTORS: (
+        "each row equals the expected row times a factor that differs from row to row, from {0:.3g} to {1:.3g}"
+    ),
     ExplanationKind.PARTLY_ZERO: "{0:.0f} elements are 0 and the others are right",
-    ExplanationKind.NOTHING_MASKED: "it is what comes out where the mask hides nothing",
+    ExplanationKind.NOTHING_MASKED: "the output is the same as with a mask that hides nothing",
 }
 
 MASKS = {

@@ -126,7 +126,7 @@ def answer_now_lines(
     else:
         answer = f"still {str(now).lower()}: {evidence}"
         meaning = (
-            "It did not have to change: with this answer your file is right."
+            "This answer did not have to change: your file is right with it."
             if is_fixed
             else "Either this value is right, or a bug that affects it remains: read the code that computes it."
         )

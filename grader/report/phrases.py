@@ -36,7 +36,7 @@ MOST_BEFORE_CARET = 80
 SIMILARITY = 0.8
 """How similar a name must be to the missing one to be suggested as a misspelling."""
 
-NOT_SHOWN = "no finding below shows it by itself"
+NOT_SHOWN = "no finding below is due to this defect alone"
 """The note on a defect that only several failures together, or the submission's text, identify."""
 
 
@@ -273,8 +273,8 @@ def defect_note(defect: DefectVerdict, exercise: Exercise, verdict: Verdict) -> 
 def shown_defects(verdict: Verdict, exercise: Exercise) -> list[DefectVerdict]:
     """Return the defects that a page lists, in the order of their numbers.
 
-    Unless the exercise announces their number, these are the fixed ones, and those that a finding or the hint of a near
-    miss is about.
+    If the exercise announces the number of its defects, these are all defects. Otherwise these are the fixed defects,
+    the defects of a shown finding or near-miss hint, and the defects that the student has changed without fixing them.
     """
     numbers = exercise.numbers()
     ordered = sorted(verdict.defects, key=lambda defect: numbers[defect.id])
@@ -292,7 +292,7 @@ def _was_touched(defect: DefectVerdict) -> bool:
 
 
 def hides_count(verdict: Verdict, exercise: Exercise) -> bool:
-    """Return whether the number of defects is not known to the student: it is once everything is fixed."""
+    """Return whether to hide the number of defects from the student. Once everything is fixed, it is shown."""
     return exercise.announces is Announcement.NOTHING and verdict.outcome is not Result.FIXED
 
 
@@ -362,7 +362,7 @@ def claim_invitation(exercise_id: str) -> str:
 
 
 def undecided(exercise_id: str) -> str:
-    """Return the advice for a file in which checks find no fault, while the claim that it is right is missing."""
+    """Return the advice for a file that passes every check before the student has claimed that nothing is wrong."""
     return f"{SEARCH}; {claim_invitation(exercise_id)}"
 
 
@@ -378,7 +378,7 @@ class Situation(StrEnum):
     AWAITS_CLAIM = "awaits_claim"
     NEEDS_HINT = "needs_hint"
     NOT_FIXED = "not_fixed"
-    """Something is wrong about which there are no hints."""
+    """The file is not fixed, and no hint is available."""
     FIXED = "fixed"
 
 

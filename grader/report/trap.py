@@ -27,13 +27,15 @@ REASONS = {
     Standing.NEVER_CALLS: "it does not call the subject; build it with subject(...) and call it",
     Standing.TOO_SLOW: f"it takes more than {TEST_SECONDS:g} s; use smaller sizes",
     Standing.OTHER_CAUSE: (
-        "its outcome does not follow from what the subject returned; use no clock, no file, and only the random "
+        "its outcome depends on more than the subject's answers; use no clock, no file, and only the random "
         "numbers of gaussian and torch"
     ),
     Standing.TOO_MANY: (
         f"a trap may have at most {MOST_TESTS} tests, and each set of parameters counts as one; this test did not run"
     ),
-    Standing.NOT_RUN: f"the {TRAP_SECONDS:g} s for all tests were up before it had run on every right implementation",
+    Standing.NOT_RUN: (
+        f"all tests together used up {TRAP_SECONDS:g} s before this test had run on every right implementation"
+    ),
 }
 """Why tests were set aside, where no numbers are needed."""
 
@@ -72,7 +74,7 @@ def render_trap(
         for place, defect in enumerate(result.defects)
     ]
     if result.is_at_home and result.subsets.of:
-        not_caught = "not caught; if nothing is wrong with it, no test can catch it"
+        not_caught = "not caught; if the starter has no defect, no test can catch it"
         lines.append(_row("defective", Text(f"the starter  {'caught' if result.subsets.caught else not_caught}")))
     elif result.subsets.of > len(result.defects):
         caught, of = result.subsets.caught, result.subsets.of
@@ -83,8 +85,8 @@ def render_trap(
         words = f"{result.half_mended.caught} of {result.half_mended.of} {whose}caught; no points"
         lines.append(_row(label, Text(words)))
     if result.with_own_test.of > 1:
-        own, noun = result.with_own_test, "versions" if result.is_decoy else "defects"
-        words = f"{own.caught} of {own.of} {noun} have a test of their own, which fails for no other; no points"
+        own, noun = result.with_own_test, "version" if result.is_decoy else "defect"
+        words = f"{own.caught} of {own.of} {noun}s have a test that fails for no other {noun}; no points"
         lines.append(_row("own tests", Text(words)))
     lines += [Text(words) for words in _notes(result)]
     lines.append(_total(result, has_seed=has_seed))
@@ -146,7 +148,7 @@ def _test_words(test: TestResult) -> Text:
     name = printable(test.name, MOST_NAME)
     if test.standing is Standing.COUNTS:
         return Text.assemble((name, "green"), f"  accepts {test.accepts} of {test.of}")
-    return Text.assemble((name, "yellow"), f"  set aside: {reason_of(test)}")
+    return Text.assemble((name, "yellow"), f"  does not count: {reason_of(test)}")
 
 
 def reason_of(test: TestResult) -> str:
@@ -204,10 +206,14 @@ def _defect_words(defect: DefectResult, details: Details, *, is_decoy: bool) -> 
     name = f"{kind} {defect.number}"
     if defect.caught is Caught.ALWAYS:
         by = ", ".join(printable(name, MOST_NAME) for name in defect.by[:MOST_NUMBERS])
-        crash = ", by its crash" if defect.by_crash else ""
+        crash = ", because the subject raises an exception" if defect.by_crash else ""
         title = f" ({printable(details.names[defect.number])})" if defect.number in details.names else ""
         return Text.assemble((name, "green"), f"{title}  caught by {by}{crash}")
-    words = "not caught" if defect.caught is Caught.NEVER else "caught sometimes; only a test that always fails counts"
+    words = (
+        "not caught"
+        if defect.caught is Caught.NEVER
+        else "caught at some seeds; it counts only if a test fails at every seed"
+    )
     if defect.number in details.sizes:
         words += f"; in your gradings it was wrong {printable(details.sizes[defect.number])}"
     return Text.assemble((name, "red"), f"  {words}")
@@ -245,7 +251,7 @@ def _next(result: TrapResult, shell: Shell) -> str:
     if result.catches_all():
         return "hand it in as your course asks; python -m grader names the next hunt."
     if not any(test.standing is Standing.COUNTS for test in result.tests):
-        return "fix a test that was set aside: no test counts yet."
+        return "mend one of the tests: none counts yet."
     return (
         f"which sentence of exercises/{result.exercise}/README.md does no test check? Think of both modes, gradients, "
         "dtypes, memory layouts, large inputs and errors."
@@ -255,7 +261,10 @@ def _next(result: TrapResult, shell: Shell) -> str:
 def _total(result: TrapResult, *, has_seed: bool) -> Text:
     run = f" · seed {result.seed} · {result.seconds:.2f} s" if has_seed else ""
     if result.is_at_home:
-        words = "Here your own fix counts as right. The other implementations, and points, come with the hand-in"
+        words = (
+            "Here only your own fix serves as right code. At the hand-in, the trap also runs on other implementations "
+            "and earns points"
+        )
         return Text(f"{words}{run}")
     extra = f" and {points(result.extra)} extra" if result.extra else ""
     earned = f"Trap: {points(result.score)} of {points(result.max_score)} points{extra}"

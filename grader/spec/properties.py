@@ -79,7 +79,8 @@ class Property(
     checks_values: ClassVar[bool] = True
     """Whether the check passes only if values are right. Other checks alone never show that a defect is fixed."""
     only_compared: ClassVar[frozenset[str]] = frozenset()
-    """The dtypes of those returned values of the reference that the check only compares, with the dtype's tolerance."""
+    """The dtypes of the reference's values that the check only compares, with the tolerance for that dtype, and uses
+    for nothing else."""
     needs_module: ClassVar[bool] = False
     """Whether the check uses parameters, attributes, devices or training mode, which only modules have."""
     is_slow: ClassVar[bool] = False
@@ -88,7 +89,8 @@ class Property(
     """Whether the check, without arguments of its own, runs at all size cases instead of the first and the last."""
 
     uses_random_sizes: ClassVar[bool] = False
-    """Whether the check also runs at random sizes. The largest size cases then share out the calling variants."""
+    """Whether the check also runs at random sizes. The calling variants are then distributed over the largest size
+    cases."""
 
     uses_equal_sizes: ClassVar[bool] = False
     """Whether the check also runs at random sizes that are mostly equal, where code easily confuses two axes."""

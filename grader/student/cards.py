@@ -188,7 +188,10 @@ def _output(exercise: Exercise, check: FutureDoesNotLeak | SamplesDoNotMix | Mas
 def _future(exercise: Exercise, check: Property, _finding: Finding | None) -> Question:
     assert isinstance(check, FutureDoesNotLeak)
     return Question(
-        text=f"One token of {check.input} gets other numbers. At which tokens may {_output(exercise, check)} change?",
+        text=(
+            f"The numbers of one token of {check.input} are replaced. "
+            f"At which tokens may {_output(exercise, check)} change?"
+        ),
         options=[
             "at this token alone",
             "at this token and those before it",
@@ -241,7 +244,7 @@ def _dropout_mode(_exercise: Exercise, check: Property, _finding: Finding | None
 def _dropout_weights(_exercise: Exercise, check: Property, _finding: Finding | None) -> Question:
     assert isinstance(check, DropoutActsOnWeights)
     return Question(
-        text=f"Training mode, with dropout of a probability p. What should each {check.called} become?",
+        text=f"In training mode, dropout has the probability p. What should each {check.called} become?",
         options=["0 or the same number", "1 - p times as much", "0 or 1 / (1 - p) times as much", "0 or 1"],
         right=2,
     )

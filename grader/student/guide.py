@@ -181,7 +181,7 @@ class _Hunt:
             call = structs.replace(call, source=source_of(self._submission))
             store_call(self._course, self._exercise.id, call)
         if all(each.is_parameter() for each in values):
-            self._show(*plain_lines("Your file stops before it computes any value to follow."))
+            self._show(*plain_lines("Your file fails before it computes a value that you could make a claim about."))
             return
         parameters = [each.name for each in values if each.is_parameter()]
         made = [each for each in values if not each.is_parameter()]
@@ -215,7 +215,7 @@ class _Hunt:
         if answer.is_true is None:
             return None, False
         self._count_claim(is_true=answer.is_true)
-        verdict = self._talk.ask("  Is that as it should be? y or n, Enter if you don't know: ")
+        verdict = self._talk.ask("  Is this answer what you expect of right code? y or n, Enter if you don't know: ")
         if verdict is not None and verdict.lower() not in ("y", "yes", "n", "no"):
             return verdict, False
         is_evidence = verdict is not None and verdict.lower().startswith("n")
@@ -263,7 +263,7 @@ class _Hunt:
         word, _, score = result_and_points(verdict, self._exercise)
         count, broken = len(progress.attempts), sum(bool(each.broken) for each in progress.attempts)
         parts = [word, score, *([f"graded {counted(count, 'time')}"] if count else [])]
-        parts += [f"{broken} of them broke something else"] if broken else []
+        parts += [f"something else broke {counted(broken, 'time')}"] if broken else []
         self._show(*plain_lines(" · ".join(parts)))
         for cause in shown_causes(verdict)[:MOST_CAUSES]:
             self._show(*plain_lines(f"  ✗ {sentence(cause.finding)}"))
@@ -276,7 +276,9 @@ class _Hunt:
         fixed = [each for each in explained.defects if statuses.get(each.id) is DefectStatus.FIXED]
         call = load_call(self._course, self._exercise.id)
         if not fixed:
-            self._show(*plain_lines(f"This card comes with the first fix; then run {self._command('--card 4')}"))
+            self._show(
+                *plain_lines(f"This card is for fixed defects. After your first fix, run {self._command('--card 4')}")
+            )
             return
         if call is not None:
             self._answer_evidence_again(call)

@@ -29,7 +29,7 @@ from grader.verdict.verdict import STATUS_WORDS, DefectVerdict, Result, Verdict
 
 REMEDIES = {
     (FailureKind.CRASH, "SyntaxError"): (
-        "Read that line and the one above it: a bracket or a quote that is not closed is found late."
+        "Read that line and the one above it: Python reports an unclosed bracket or quote only on a later line."
     ),
     (FailureKind.CRASH, "IndentationError"): "Compare the spaces before that line with those before its neighbours.",
     (FailureKind.CRASH, "TabError"): (

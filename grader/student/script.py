@@ -32,7 +32,8 @@ from grader.student.literals import as_change, difference, literal
 from grader.student.replay import BuiltModule, Ending, Expression, LoadedState, MadeCall, Operand, Replay
 
 MANY = 400
-"""A crash is shown with other numbers rather than with a literal of more elements than this."""
+"""If a tensor has more elements than this, the script of a crash draws other numbers instead of writing the tensor as a
+literal."""
 
 FEW_CALLS = 3
 """More equal calls than this are made in a loop."""
@@ -163,7 +164,9 @@ class _Writer:
         return f"{name}{number}"
 
     def _draw(self, tensor: torch.Tensor) -> tuple[int | None, str] | None:
-        """Return the seed and the call that draw the tensor; None if no seed does. Seed None continues the last one."""
+        """Return the seed and the call that draw the tensor. A seed of None means that the draws after the last seed
+        continue. Return None if no seed gives the tensor.
+        """
         if not tensor.is_floating_point() or not tensor.numel():
             return None
         dtype = "" if tensor.dtype is torch.float32 else f".to({tensor.dtype})"

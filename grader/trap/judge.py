@@ -30,7 +30,7 @@ from grader.trap.result import TrapResult
 SEEDS = 3
 MAX_SEED = 2**31
 EVERY_SEED = (Role.RIGHT, Role.DEFECTIVE)
-"""The roles of implementations on which tests run at all seeds; on the others they run at one."""
+"""Tests run at all seeds on implementations with these roles, and at one seed on all other implementations."""
 
 
 def judge_trap(

@@ -54,7 +54,7 @@ GRID_SECONDS = 0.001
 """A reply reaches its test this long after the request, or 2, 4, 8, ... times as long."""
 
 LEAST_WAIT = 0.02
-"""A test that has waited less than this for a processor gets no more time."""
+"""A test gets extra time only if it has waited at least this long for a processor."""
 
 MOST_TRANSCRIPT_BYTES = 128 << 20
 MOST_REQUESTS = 2000
@@ -395,7 +395,9 @@ def own_seconds() -> float:
 
 
 def _wait_for_grid(started: float) -> float:
-    """Wait until the time since `started` is on the grid, so that no test measures the subject. Return how long."""
+    """Wait until the time since `started` is `GRID_SECONDS` times a power of two, so that no test can measure how long
+    the subject took. Return the seconds waited.
+    """
     seconds = _until_grid(time.monotonic() - started)
     time.sleep(seconds)
     return seconds

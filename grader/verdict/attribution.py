@@ -145,8 +145,8 @@ class Evidence(Struct, frozen=True, kw_only=True):
     fails_otherwise: list[str]
     """The checks in `differing` that fail in the way this defect makes them fail, but with other numbers."""
     fails_a_third: bool
-    """Whether more than a third of the defect's own checks differ, and one of them, which only variants with the defect
-    fail, fails in the way this defect makes it fail."""
+    """Whether more than a third of the defect's own checks differ, and one of the differing checks, which no variant
+    without the defect fails, fails as this defect makes it fail."""
     fails_own_checks: bool
     """Whether a check fails as in the variant with this defect alone, perhaps with other numbers."""
     fails_unexplained: bool
@@ -160,9 +160,11 @@ class Evidence(Struct, frozen=True, kw_only=True):
     is_certain: bool
     """Whether checks that only variants with the defect fail show the defect's own deviation."""
     is_mostly_right: bool
-    """Whether most of the defect's own checks do not differ, and a passing check would show it by wrong values."""
+    """Whether most of the defect's own checks do not differ, and one of them passes in a way that shows right
+    values."""
     is_right_beside_another_fault: bool
-    """Whether no check that only this defect fails differs, and a passing one would show the defect by wrong values."""
+    """Whether none of the checks that only this defect fails differs, and one of them passes in a way that shows right
+    values."""
     is_untouched: bool
     """Whether the submission contains the fix, and differs from a variant only in statements of other defects."""
     reading: Reading
@@ -377,7 +379,8 @@ class VariantComparison:
     def unexplained_of(self, defect: str) -> list[str]:
         """Return the failures that no matching variant explains, of the checks that the defect may fail.
 
-        The defect may fail the checks in its signatures, and those in no variant's: at some seeds it fails more checks.
+        A defect may fail the checks in its own signatures, and also checks that are in no variant's signatures, because
+        at some seeds it fails more checks.
         """
         kinds = self._key.signatures
         own = kinds[defect].keys() | (set(self.unexplained) - {check for name in kinds for check in kinds[name]})

@@ -31,7 +31,8 @@ SHOWN_LAST = {
 """Kinds of failure to look into once the values are right."""
 
 OUTNUMBERS = 2
-"""A crash hides other findings if it fails more than this many times as many checks as all other causes together."""
+"""A crash hides other findings if the checks that it fails outnumber those of all other causes together by more than
+this factor."""
 
 
 class Cause(Struct, frozen=True, kw_only=True):

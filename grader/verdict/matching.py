@@ -121,8 +121,9 @@ def _fails_equally(
 ) -> bool:
     """Return whether a variant fails a check like the submission: with the same kind of failure and the same numbers.
 
-    If the submission contains the fix, a crash in the same operation may be another fault. If it contains the fix as a
-    whole statement, only some equal numbers may be another fault, too. A print is the same fault, whatever it prints.
+    If the submission contains the fix, a crash in the same operation does not count as the same fault. If it contains
+    the whole fixed statement, all numbers must agree; otherwise it suffices that the numbers agree wherever the
+    submission is wrong. Printed output always counts as the same fault, whatever its text.
     """
     if outcome.signature() != other.signature():
         return False

@@ -30,7 +30,7 @@ CLOSE = 2e-3
 """As close as three digits of a factor let numbers be, in parts of the largest."""
 
 Tensor = torch.Tensor
-UNMASKED = "it is what comes out where the mask hides nothing"
+UNMASKED = "the output is the same as with a mask that hides nothing"
 
 
 def main() -> None:
@@ -170,12 +170,12 @@ READ_BACK: dict[str, Callable[..., Tensor | None]] = {
     UNMASKED: lambda _seen, unmasked: unmasked,
     "every element is 0": lambda _seen, expected: torch.zeros_like(expected),
     f"every element is {NUMBER} times what was expected": _times,
-    r"along axis (\d+) what was expected stands in another order: ([\d, ]+)": _reordered,
-    r"it is what was expected with axes (\d+) and (\d+) exchanged": _exchanged,
-    r"it is the same at every index of axis (\d+), where it should differ": _same_along,
-    r"the last axis is in another order: its (\d+) blocks of features are dealt out one by one": _dealt,
-    "everywhere the same vector is added to what was expected": _one_vector,
-    f"each row is what was expected times a factor of its own, from {NUMBER} to {NUMBER}": _by_row,
+    r"along axis (\d+) the right values are in another order: ([\d, ]+)": _reordered,
+    r"axes (\d+) and (\d+) of the expected values are exchanged": _exchanged,
+    r"the values do not vary along axis (\d+), although they should": _same_along,
+    r"the last axis is interleaved: it takes one feature from each of (\d+) blocks in turn": _dealt,
+    "each row equals the expected row plus one vector, the same for all rows": _one_vector,
+    f"each row equals the expected row times a factor that differs from row to row, from {NUMBER} to {NUMBER}": _by_row,
     r"(\d+) elements are 0 and the others are right": _partly_zero,
 }
 

@@ -655,7 +655,10 @@ def test_two_who_have_the_name_of_one_line_of_the_roster_keep_a_grade_each(tmp_p
         class_list = ClassList(book, roster, found.people())
         assert [each.student for each in class_list.identify(found)] == ["123", "200"]
     assert class_list.warnings() == [
-        "several for one line of the roster: 123, 200 may all be m1; none of them is taken for it",
+        (
+            "several students match one row of the roster: "
+            "123, 200 all match the row m1; the row is assigned to none of them"
+        ),
         "not in the roster: 123, 200; graded all the same",
     ]
 

@@ -309,7 +309,7 @@ def test_of_names_that_differ_in_case_the_rosters_own_is_its_student(tmp_path, o
     roster = make_roster([Student(id="alice", name="Alice Liddell", is_enrolled=True)])
     with Gradebook(tmp_path / "class.sqlite") as book:
         (warning,) = ClassList(book, roster, people).warnings()
-    assert warning.endswith(" may all be alice; alice is taken for it")
+    assert warning.endswith(" all match the row alice; the row is assigned to alice")
 
 
 def test_no_sid_is_the_id_that_somebody_gets_in_place_of_a_shared_one(tmp_path):

@@ -346,7 +346,7 @@ def test_a_file_that_does_not_run_is_hinted_at_as_that_and_keeps_what_was_known(
     module.write_text("class CausalSelfAttention(\n")
     shown = run_cli("hint", EXERCISE, cwd=own_course.root).stdout
     assert "exercise_03 cannot be graded as it stands" in shown
-    assert "a bracket or a quote that is not closed" in " ".join(shown.split())
+    assert "an unclosed bracket or quote" in " ".join(shown.split())
     assert load_progress(own_course, EXERCISE).fixed() == {MASK}
     assert load_progress(own_course, EXERCISE).hints_given == {}
 

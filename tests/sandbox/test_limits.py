@@ -71,7 +71,7 @@ def test_a_slow_check_is_reported_with_both_times_and_its_line_and_not_tried_a_t
 def test_a_submission_that_is_slow_at_each_call_is_reported_with_the_total_limit(judge_text):
     limits = Limits(seconds=Seconds(total=1.0))
     verdict = judge_text("exercise_03", in_forward("time.sleep(0.1)", reference()), limits=limits)
-    assert seen(verdict, Status.NOT_RUN) == {"all 1 s were used up before"}
+    assert seen(verdict, Status.NOT_RUN) == {"the 1 s for all checks were used up before this check"}
 
 
 def test_slow_loading_is_reported_with_both_times(judge_text):

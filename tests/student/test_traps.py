@@ -95,7 +95,7 @@ def test_a_page_says_what_to_do_next_unless_it_is_about_a_hand_in() -> None:
     assert story in render_trap(missed, has_next=True)
     assert "Next:" not in render_trap(missed)
     idle = structs.replace(missed, tests=(structs.replace(test, standing=Standing.NEVER_CALLS),))
-    assert "Next: fix a test that was set aside: no test counts yet.\n" in render_trap(idle, has_next=True)
+    assert "Next: mend one of the tests: none counts yet.\n" in render_trap(idle, has_next=True)
     broken = structs.replace(missed, problem="SyntaxError")
     again = f"Next: fix trap.py, then run python -m grader trap {EXERCISE} again.\n"
     assert again in render_trap(broken, has_next=True)
@@ -108,7 +108,7 @@ def test_a_page_says_what_to_do_next_unless_it_is_about_a_hand_in() -> None:
 def test_the_wrong_fixes_of_a_decoy_are_not_called_defects() -> None:
     page = render_trap(structs.replace(result_with(caught=False), is_decoy=True, with_own_test=Count(of=2)))
     assert "version 1  not caught\n" in page
-    assert "0 of 2 versions have a test of their own, which fails for no other" in page
+    assert "0 of 2 versions have a test that fails for no other version" in page
     assert "defect " not in page
 
 
@@ -116,7 +116,7 @@ def test_a_starter_that_is_not_caught_may_be_right() -> None:
     test = JudgedTest(name="test_long", standing=Standing.COUNTS)
     result = structs.replace(result_with(caught=False), defects=(), tests=(test,), is_at_home=True, subsets=Count(of=1))
     page = render_trap(result)
-    assert "the starter  not caught; if nothing is wrong with it, no test can catch it\n" in page
+    assert "the starter  not caught; if the starter has no defect, no test can catch it\n" in page
     assert "catches nothing" not in page
 
 

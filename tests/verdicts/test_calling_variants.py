@@ -293,7 +293,7 @@ def test_initial_weights_and_modules_that_cannot_be_copied_cost_nothing(judge_te
 
 @pytest.mark.parametrize("exercise_id", others_slow(["exercise_06", "exercise_01"]))
 def test_what_is_kept_from_a_call_without_gradients_is_seen_at_every_seed(judge_text: Judge, exercise_id: str) -> None:
-    """At these seeds the call after others was loud, or its inputs one sample expanded to all."""
+    """At these seeds the call after others had large inputs, or one sample for the whole batch."""
     text = wrong_fix(judge_text.course, exercise_id, "weights_of_the_first_call_without_gradients")
     verdicts = [judge_text(exercise_id, text, seed) for seed in (11, 12)]
     assert [verdict.outcome for verdict in verdicts] == [Result.NOT_FIXED] * 2

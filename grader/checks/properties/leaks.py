@@ -178,7 +178,7 @@ def _draw_movement(
         if moved > still and is_forbidden(place, changed)
     ]
     cells = [*map(list, zip(*columns, strict=True))]
-    maps = [Map(title="how far it moved", cells=cells, marked=marked)]
+    maps = [Map(title="how far each output moved", cells=cells, marked=marked)]
     return Picture(
         kind=PictureKind.MOVEMENT, maps=maps, rows=f"output at {units.output}", columns=f"changed {units.changed}"
     )

@@ -47,7 +47,7 @@ def try_raises(check: Raises, context: Context, case: Case) -> None:
     if check.at == "call":
         _require_refused_again(check, module, case, sizes)
     if missing:
-        text = f"a message that says {' and '.join(missing)} would help; this one is {excerpt(raised.text)!r}"
+        text = f"the message should also contain {' and '.join(missing)}; it is {excerpt(raised.text)!r}"
         warnings.warn(Advice(f"with {as_arguments(sizes)}: {raised.type} is right; {text}"), stacklevel=1)
     if case.sizes == (check.sizes or context.exercise.fixed_sizes)[-1]:
         _require_accepted(check, context)

@@ -20,7 +20,8 @@ from grader.verdict.causes import shown_causes
 from grader.verdict.verdict import DefectVerdict, Result, Verdict
 
 FORMULA = re.compile(r"(?:^|(?<=[;,|\t\r\n]))(?=[\s\"]*[=+\-@\uff1d\uff0b\uff0d\uff20]|[\t\r\n])")
-"""The places where a spreadsheet may find a formula, whichever character it uses as separator, also behind a quote."""
+"""The places where a spreadsheet may see the beginning of a formula, with any separator between cells, and also after a
+quotation mark."""
 
 MAX_FINDINGS = 3
 

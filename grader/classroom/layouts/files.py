@@ -117,7 +117,7 @@ class SkippedFiles:
         """The student whose files are being read. If empty, a name may stand for somebody without a submission."""
         self._named: dict[tuple[str, str], int] = {}
         self._total: dict[tuple[str, bool], int] = {}
-        """How many are named of each kind, of students and of nobody."""
+        """The number of named files of each kind: those that belong to a student, and those that belong to nobody."""
 
     def add(self, kind: str, text: str, reason: str = "") -> None:
         """Count one file of a kind. `text` comes from a submission or a student, and may be long."""

@@ -104,7 +104,7 @@ def _without_docstrings(source: str) -> str:
 
 
 JOINED = re.compile(r"^\w\(\w|\w\)\w$")
-"""Parentheses between two words, which would become one."""
+"""Parentheses between two words that would become one word without them."""
 
 
 def _without_needless_parentheses(source: str, lines: Container[int]) -> str:

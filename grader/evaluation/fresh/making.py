@@ -108,7 +108,9 @@ class Maker:
             self._unfit.update({path} - {self._course.reference(made.origin.base)})
         if reference != {} or starter != made.signatures[variant_name(frozenset(each.id for each in exercise.defects))]:
             remove_hunt(self._target, made.exercise.id)
-            raise Dropped("the solution is no reference" if reference != {} else "the failures depend on the seed")
+            raise Dropped(
+                "the written solution fails its own checks" if reference != {} else "the failures depend on the seed"
+            )
 
     def _drafted(self, exercise_id: str, base: str, path: Path, draw: random.Random) -> Made:
         try:

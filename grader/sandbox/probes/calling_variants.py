@@ -330,7 +330,9 @@ def _call_with_others(module: torch.nn.Module, inputs: dict[str, Any], call: Cal
 
 
 def _call_later(inputs: dict[str, Any], call: Callable[[dict[str, Any]], Any]) -> None:
-    """Call the module with other values in other tensors: what it returned before, and the way back, must stay."""
+    """Call the module with other values in other tensors. This must not change the value that it returned before, or
+    the backward pass of that value.
+    """
     rolled = {
         name: value.detach().roll(1, -1).requires_grad_(value.requires_grad) if _is_vector(value) else value
         for name, value in inputs.items()

@@ -34,8 +34,8 @@ class Change(Struct, frozen=True, kw_only=True):
         numbers, names = exercise.numbers(), check_names(exercise)
         parts = [f"defect {numbers[defect]} is fixed" for defect in self.fixed]
         parts += [f"defect {numbers[defect]} is back" for defect in self.reopened]
-        parts += [f"right now: {listed_checks(self.passing, names)}"] if self.passing else []
-        parts += [f"wrong now: {listed_checks(self.failing, names)}"] if self.failing else []
+        parts += [f"passes again: {listed_checks(self.passing, names)}"] if self.passing else []
+        parts += [f"fails now: {listed_checks(self.failing, names)}"] if self.failing else []
         return " · ".join(parts) or "no change"
 
 

@@ -28,12 +28,12 @@ CLASSICS = {
     "every element is 2.45 times what was expected": lambda x: 2.449 * x,
     "every element is -1 times what was expected": lambda x: -x,
     "along axis 1 the right values are in another order: 1, 2, 3, 4, 0": lambda x: x.roll(-1, 1),
-    "it is the same at every index of axis 1, where it should differ": lambda x: x.mean(1, keepdim=True).expand_as(x),
-    "the last axis is in another order: its 3 blocks of features are dealt out one by one": lambda x: (
+    "the values do not vary along axis 1, although they should": lambda x: x.mean(1, keepdim=True).expand_as(x),
+    "the last axis is interleaved: it takes one feature from each of 3 blocks in turn": lambda x: (
         x.view(B, T, 3, 4).transpose(2, 3).reshape(B, T, E)
     ),
-    "everywhere the same vector is added to what was expected": lambda x: x + VECTOR,
-    "each row is what was expected times a factor of its own, from 0.5 to 2": lambda x: x * ROWS,
+    "each row equals the expected row plus one vector, the same for all rows": lambda x: x + VECTOR,
+    "each row equals the expected row times a factor that differs from row to row, from 0.5 to 2": lambda x: x * ROWS,
     "12 elements are 0 and the others are right": lambda x: (
         torch.cat([torch.zeros_like(x[:, :1, :4]), x[:, :1, 4:]], 2)
         if x.size(1) == 1
@@ -53,7 +53,7 @@ def test_an_explanation_is_given_if_it_holds_and_not_with_noise(expected, words)
 def test_exchanged_axes_are_named():
     expected = torch.randn(2, 4, 4, generator=torch.Generator().manual_seed(1))
     explanation = explain(expected.transpose(1, 2), expected, FLOAT32.relative, FLOAT32.absolute)
-    assert explanation_words(explanation) == "it is what was expected with axes 1 and 2 exchanged"
+    assert explanation_words(explanation) == "axes 1 and 2 of the expected values are exchanged"
 
 
 def test_unrelated_values_few_numbers_and_what_is_not_finite_get_no_explanation(expected):

@@ -252,7 +252,7 @@ def test_an_error_caused_by_another_form_is_reported_with_the_form(course_with) 
     seen = {outcome.check: outcome for outcome in verdict.checks}["test_it"]
     assert (seen.status, seen.finding.kind, seen.finding.detail) == ("failed", FailureKind.FORM, "TypeError")
     assert sentence(seen.finding) == (
-        "the returned value has another form than the interface declares: "
+        "the returned value does not have the form that the interface declares: "
         "TypeError: unsupported operand type(s) for +: 'dict' and 'Tensor'"
     )
 

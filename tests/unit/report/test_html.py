@@ -172,7 +172,7 @@ def test_a_map_has_one_shade_for_each_step_of_the_scale_and_a_sign_for_what_is_n
     lines = plain(shaded(values([[0.0, 4.0, -2.0]], [[0.0, float("nan"), -2.0]]), 80))
     assert lines[0].split() == ["expected", "seen"]
     assert lines[1] == "  ██-▒       ??-▒"
-    assert lines[2] == "rows: last axis but one · columns: last axis · ██ 4, -█ -4 · [] furthest off"
+    assert lines[2] == "rows: second-to-last axis · columns: last axis · ██ 4, -█ -4 · [] furthest off"
     assert shaded(values([[0.0] * 41], [[1.0] * 41]), 80) == []
 
 

@@ -148,7 +148,7 @@ PROMISES: dict[str, Keeps] = {
         "keeps_parameters", constructor={"qkv_bias": not checks.exercise.interface.constructor.get("qkv_bias")}
     ),
     r"`bias=False`": lambda checks, _: checks.have("keeps_parameters", constructor={"bias": False}),
-    r"learns from every backward": lambda checks, _: checks.have("every_parameter_learns"),
+    r"gives a parameter a gradient whenever": lambda checks, _: checks.have("every_parameter_learns"),
     r"In a mask, 0 hides|hidden (token|key)|[Nn]o later token|hides a key|looks? at|may not be looked at": hides,
     r"look at no key|queries? get (what|the same output)|real cards all weights|finite for every page": finite_rows,
     r"any (integer or float )?dtype|two to four axes": any_mask,
@@ -189,16 +189,16 @@ PROMISES: dict[str, Keeps] = {
     r"^\| `(predicted|rewards|values|ended|x`, `y|model|optimizer|share|warmth|memory_mask)`": values,
     r"[Qq]ueries are made|are (not )?turned|turns feature|nothing to do with|query heads share": values,
     r"(takes|subtracts) its slope|is added to": values,
-    r"norm` is applied|normed stream is|^The stream is|right up to that dtype|computes is|Not folded": values,
+    r"norm` is applied|normed stream is|^The stream is|right up to the rounding|computes is|Not folded": values,
     r"The target of|last place of|holds a `-100`": values,
-    r"The loss (is|of)|[Ii]t is the sum of three|binary cross entropy|cross entropy of": values,
-    r"[Ss]urprise of|[Aa]dvantage of|are kept,|All others get|elder learns": values,
+    r"[Tt]he loss (is|of)|[Ii]t is the sum of three|binary cross entropy|cross entropy of": values,
+    r"[Ss]urprise of|[Aa]dvantage of|keeps the smallest set|`share` is kept|All others get|elder learns": values,
     r"can be differentiated|takes one step": values,
-    r"put in training mode|Backward passes|as `torch.chunk`|The step that the optimizer": values,
-    r"is multiplied by|then `": values,
+    r"put in training mode|Backward passes|as `torch.chunk`|The optimizer's step uses|summed over all parts": values,
+    r"does this, in this order|multiply the parameter by|set `m` to|subtract `lr|`m` and `v` are zero|Let `g` be": values,
     r"cut off from the graph": lambda checks, _: checks.test("learns_by_itself"),
     r"^\| `more` \||^\| `offset` \|": lambda checks, _: checks.test("counted") and checks.have("calls_in_turn"),
-    r"a layer just built would give|on no call before": lambda checks, _: (
+    r"a newly built layer|on no call before": lambda checks, _: (
         checks.have("calls_in_turn") or checks.test("leaves_nothing_behind")
     ),
     r"dtype of the inputs": lambda checks, _: checks.test("floats"),
@@ -234,7 +234,7 @@ FREE = re.compile(
     r"|^\| (---|tensor|what) |whatever the two numbers|attributes? `dropout`$"
     r"|^`\w+\([^`]*\)`( and `\w+\([^`]*\)`)? (is an?|are) (`[a-z.]+(Module|Optimizer)`s?|function)"
     r"( for serving, not for training)?[.;:]"
-    r"|^`\w+\([^`]*\)`$|^`step\(\)` works without arguments|^The size of a head is|of one sample alone"
+    r"|^`\w+\([^`]*\)`$|^\d\.$|^`step\(\)` works without arguments|^The size of a head is|of one sample alone"
 )
 """Sentences that need no check: freedoms, heads of tables, and signatures, whose defaults another test covers."""
 

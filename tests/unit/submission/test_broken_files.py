@@ -157,7 +157,7 @@ def test_a_wrong_forward_signature_is_reported_with_the_expected_arguments(grade
 @pytest.mark.parametrize(
     ("before", "after", "finding"),
     [
-        ("W_key", "W_k", "it has other parameters than the interface: there is no parameter W_key.weight"),
+        ("W_key", "W_k", "its parameters differ from the interface's: there is no parameter W_key.weight"),
         ("        return context_vec\n", "", "expected a tensor, got None"),
         ("return context_vec", "return context_vec, attn_weights", "expected a tensor, got a tuple of 2"),
         ("        super().__init__()\n", "", "AttributeError: cannot assign module before Module.__init__() call"),
