@@ -31,6 +31,8 @@ TOP_LEVEL = re.compile(
     re.VERBOSE,
 )
 """A line of code without indentation, rather than prose."""
+CLOSING_QUOTES = re.compile(r"""(?!\s|\"{3}.|'{3}.).*?(\"{3}|'{3})\s*""")
+"""A line without indentation that ends a docstring of several lines."""
 
 HUNK = re.compile(r"@@(?: -(\d+)(?:,\d+)? \+\d+(?:,\d+)? @@)?")
 SEARCH, MIDDLE, REPLACE = re.compile(r"<{5,9} ?SEARCH"), re.compile(r"={5,9}$"), re.compile(r">{5,9} ?REPLACE")
@@ -315,13 +317,32 @@ def _code_in_prose(lines: list[str], entry: str, starter: list[str]) -> list[str
 
 
 def _code_around(lines: list[str], at: int) -> list[str]:
-    """Return the lines of code around a line of code: from the first one of the text to the last without a gap."""
-    first = next((index for index, line in enumerate(lines) if TOP_LEVEL.match(line)), at)
+    """Return the lines of code around a line of code, up to the next line of prose on each side."""
     last = at
     for index in range(at, len(lines)):
-        line = lines[index]
-        if line.startswith((" ", "\t")) or TOP_LEVEL.match(line):
+        if _is_code(lines[index]):
             last = index
+        elif lines[index].strip():
+            break
+    return lines[_first_line(lines, at) : last + 1]
+
+
+def _first_line(lines: list[str], at: int) -> int:
+    """Return the index of the first line of code before `at` without prose in between, but in a docstring."""
+    first, quotes = at, ""
+    for index in range(at - 1, -1, -1):
+        line = lines[index]
+        if quotes:  # in the module's docstring, which is read from its end to its beginning
+            if quotes in line:
+                first, quotes = index, ""
+        elif found := CLOSING_QUOTES.fullmatch(line):
+            quotes = found[1]
+        elif _is_code(line):
+            first = index
         elif line.strip():
             break
-    return lines[min(first, at) : last + 1]
+    return first
+
+
+def _is_code(line: str) -> bool:
+    return line.startswith((" ", "\t")) or bool(TOP_LEVEL.match(line))

@@ -30,7 +30,7 @@ from grader.report.findings import sentence
 from grader.sandbox.torch_import import import_torch, stub_compiler
 from grader.spec.exercise import Exercise
 from grader.spec.loading import load_exercise
-from grader.spec.paths import Course
+from grader.spec.paths import PACKAGE, Course
 from grader.submission.choice import Choice
 from grader.submission.submission import Unreadable
 from grader.verdict.causes import group_causes
@@ -138,9 +138,10 @@ def start_trial(course: Course, trial: Trial) -> int:
     handle, name = tempfile.mkstemp(prefix="grader-try-")
     with open(handle, "wb") as file:
         file.write(msgspec.msgpack.encode(trial))
-    command = [sys.executable, "-m", "grader.student.trial", str(course.root), name]
-    try:
-        return subprocess.run(command, check=False).returncode
+    command = [sys.executable, "-P", "-m", "grader.student.trial", str(course.root), name]
+    kit = os.pathsep.join([str(PACKAGE.parent), *filter(None, [os.environ.get("PYTHONPATH")])])
+    try:  # with -P the kit imports nothing from the current folder, which may be the student's
+        return subprocess.run(command, check=False, env={**os.environ, "PYTHONPATH": kit}).returncode
     finally:
         Path(name).unlink(missing_ok=True)
 

@@ -8,7 +8,7 @@ from itertools import product
 import pytest
 
 from grader.errors import UsageError
-from grader.evaluation.answers import extract_code
+from grader.evaluation.answers import extract_code, extract_tests
 from grader.spec.paths import Course
 from tests.support.paths import ROOT
 
@@ -120,11 +120,23 @@ def test_parts_of_a_file_are_put_into_the_starter(change, fence, around):
         json.dumps({"reasoning": "the mask", "code": FIXED}),
         f"Here is a patch:\n\n{diff()}\n",
         f"<think>\nhm\n</think>\n{FIXED}",
+        f"# Solution\nHere is the repaired file:\n\n{FIXED}",
     ],
-    ids=["bare", "before", "after", "both", "JSON", "diff", "thoughts"],
+    ids=["bare", "before", "after", "both", "JSON", "diff", "thoughts", "heading"],
 )
 def test_code_without_a_fence_is_found(text):
     assert extract_code(text, "exercise_03") == FIXED
+
+
+@pytest.mark.parametrize("end", ['.\n"""', '."""'])
+def test_a_docstring_of_several_lines_is_kept_and_the_prose_before_it_left_out(end):
+    module = f'"""Attention.\n\nThe mask is kept now{end}\n\n{FIXED}'
+    assert extract_code(f"# Solution\nHere is the file:\n\n{module}", "exercise_03") == module
+
+
+def test_a_heading_does_not_make_prose_a_part_of_the_tests():
+    tests = "import torch\n\n\ndef test_it(subject):\n    assert subject\n"
+    assert extract_tests(f"# My tests\nOne of them is enough:\n\n{tests}") == tests
 
 
 def test_a_helper_of_the_answer_comes_before_the_class_that_uses_it():

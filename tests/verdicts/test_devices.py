@@ -5,6 +5,8 @@ import sys
 
 import pytest
 
+from grader.checks.outcome import Outcome, Status
+from grader.report.findings import sentence
 from tests.support.hostile import reference
 from tests.support.judging import Judge
 from tests.support.paths import ROOT
@@ -66,7 +68,9 @@ def test_a_module_that_takes_everything_along_passes(judge_text: Judge, right: d
 
 @pytest.mark.parametrize("stays", in_parts(STAYS, 2))
 def test_a_tensor_that_stays_behind_is_named(judge_text: Judge, stays: dict[str, str]) -> None:
-    assert moving(judge_text, stays) == dict.fromkeys(stays, "failed")
+    outcomes = moving(judge_text, stays)
+    assert {name: each.status for name, each in outcomes.items()} == dict.fromkeys(stays, Status.FAILED)
+    assert [name for name, each in outcomes.items() if "stayed behind: mask; " not in sentence(each.finding)] == []
 
 
 LATE = """
@@ -106,17 +110,17 @@ def test_the_probe_does_without_what_torch_imports_late() -> None:
 def test_a_tensor_that_stays_behind_cannot_be_hidden_by_catching_torchs_error(judge_text: Judge) -> None:
     caught = "\n".join(f"    {line}" if line else "" for line in STAYS["where"].split("\n")).rstrip()
     masking = f"        try:\n{caught}\n        except NotImplementedError:\n            pass\n"
-    assert moving(judge_text, {"caught": masking}) == {"caught": "failed"}
+    assert moving(judge_text, {"caught": masking})["caught"].status is Status.FAILED
 
 
-def moving(judge_text: Judge, maskings: dict[str, str]) -> dict[str, str]:
-    """How the check of moving ended for modules whose mask is an attribute of its own beside the buffer."""
+def moving(judge_text: Judge, maskings: dict[str, str]) -> dict[str, Outcome]:
+    """The outcomes of the check of moving, for modules whose mask is an attribute of its own beside the buffer."""
     mask = "        self.mask = torch.ones(context_length, context_length).triu(diagonal=1)\n\n"
     texts = [reference().replace(FORWARD, mask + FORWARD).replace(MASKING, each) for each in maskings.values()]
     verdicts = judge_text.many("exercise_03", texts)
     assert [verdict.reason for verdict in verdicts] == [None] * len(texts)
     return {
-        name: each.status
+        name: each
         for name, verdict in zip(maskings, verdicts, strict=True)
         for each in verdict.checks
         if each.check == "moves_between_devices"

@@ -97,11 +97,8 @@ def _inputs_of_call(check: CallsInTurn, exercise: Exercise, case: Case, index: i
 
 
 MOVED = "module and inputs moved to another device"
-STAYED_BEHIND = (
-    "stayed behind: ",
-    "is not on the expected device",
-    "Expected all tensors to be on the same device",
-)
+MIXED_DEVICES = ("is not on the expected device", "Expected all tensors to be on the same device")
+"""Parts of torch's messages about tensors on different devices."""
 
 
 @runs(MovesBetweenDevices)
@@ -109,18 +106,19 @@ def try_moves_between_devices(check: MovesBetweenDevices, context: Context, case
     module = context.subject.build(case.arguments, at_once=False)
     module.training = check.training
     answer = module.run_probe(probe.call_elsewhere, case.inputs)
-    if not isinstance(answer, tuple) or len(answer) != len(("here", "devices")):
+    if not isinstance(answer, tuple) or len(answer) != len(("here", "devices", "left")):
         raise Failure(FailureKind.DEVICE, action=MOVED, expected="the outputs there", observed=describe(answer))
-    value, devices = answer
+    value, devices, left = answer
     require_declared(value, context.exercise, check, case.sizes)
     if devices == ["meta"] * len(context.exercise.interface.outputs):
         return
     if not isinstance(devices, str):
         raise Failure(FailureKind.DEVICE, action=MOVED, expected="the outputs there", observed="them elsewhere")
-    if any(marker in devices for marker in STAYED_BEHIND):
+    if left or any(message in devices for message in MIXED_DEVICES):
+        behind = f"stayed behind: {', '.join(map(str, left))}; " if isinstance(left, list) and left else ""
         raise Failure(
             FailureKind.DEVICE,
             action=MOVED,
             expected="every tensor in the call there",
-            observed=excerpt(devices),
+            observed=excerpt(f"{behind}{devices}"),
         )

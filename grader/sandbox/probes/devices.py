@@ -30,13 +30,15 @@ NO_ELEMENTS = "Cannot copy out of meta tensor"
 MOST_TEXT = 1000
 
 
-def call_elsewhere(subject: Subject, inputs: dict[str, Any]) -> tuple[Any, list[str] | str]:
-    """Return the outputs on the CPU, and for the meta device the outputs' devices, or the error."""
+def call_elsewhere(subject: Subject, inputs: dict[str, Any]) -> tuple[Any, list[str] | str, list[str]]:
+    """Return the outputs on the CPU; the devices of the outputs, or the error, after a move to the meta device; and the
+    names of the module's tensors that did not move.
+    """
     with left_incomplete():
         return _call_elsewhere(subject.module, inputs)
 
 
-def _call_elsewhere(module: torch.nn.Module, inputs: dict[str, Any]) -> tuple[Any, list[str] | str]:
+def _call_elsewhere(module: torch.nn.Module, inputs: dict[str, Any]) -> tuple[Any, list[str] | str, list[str]]:
     own = [(part, name) for part in module.modules() for name, value in vars(part).items() if _stays(value)]
     plain = module(**inputs)
     try:
@@ -44,11 +46,10 @@ def _call_elsewhere(module: torch.nn.Module, inputs: dict[str, Any]) -> tuple[An
         moved = {name: value.to("meta") if hasattr(value, "to") else value for name, value in inputs.items()}
         with Watch():
             values = module(**moved)
-        return plain, [value.device.type for value in outputs_of(values)]
+        return plain, [value.device.type for value in outputs_of(values)], []
     except Exception as error:  # noqa: BLE001 - the check reports it
-        left = ", ".join(name for part, name in own if _stays(vars(part).get(name)))
-        behind = f"stayed behind: {left}; " if left else ""
-        return plain, f"{behind}{type(error).__name__}: {error}"[:MOST_TEXT]
+        left = [name for part, name in own if _stays(vars(part).get(name))]
+        return plain, f"{type(error).__name__}: {error}"[:MOST_TEXT], left
 
 
 class Watch(TorchFunctionMode):

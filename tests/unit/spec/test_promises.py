@@ -195,7 +195,7 @@ PROMISES: dict[str, Keeps] = {
     r"[Ss]urprise of|[Aa]dvantage of|keeps the smallest set|`share` is kept|All others get|elder learns": values,
     r"can be differentiated|takes one step": values,
     r"put in training mode|Backward passes|as `torch.chunk`|The optimizer's step uses|summed over all parts": values,
-    r"does this, in this order|multiply the parameter by|set `m` to|subtract `lr|`m` and `v` are zero|Let `g` be": values,
+    r"this, in this order|multiply the parameter by|set `m` to|subtract `lr|`m` and `v` are zero|Let `g` be": values,
     r"cut off from the graph": lambda checks, _: checks.test("learns_by_itself"),
     r"^\| `more` \||^\| `offset` \|": lambda checks, _: checks.test("counted") and checks.have("calls_in_turn"),
     r"a newly built layer|on no call before": lambda checks, _: (
