@@ -405,8 +405,11 @@ class NextStep(Struct, frozen=True, kw_only=True):
     command: str = ""
 
 
+NEXT_HUNT = NextStep(text="Choose the next hunt", command="python -m grader")
+
+
 def next_steps(verdict: Verdict, exercise: Exercise, shell: Shell = Shell.TERMINAL) -> list[NextStep]:
-    """Return what a student can do now, the most useful step first. After a fix, a notebook has no step."""
+    """Return what a student can do now, the most useful step first."""
     situation = _situation(verdict, exercise)
     if situation is Situation.CANNOT_RUN:
         return [_step_to_run(verdict, exercise, shell)]
@@ -417,16 +420,36 @@ def next_steps(verdict: Verdict, exercise: Exercise, shell: Shell = Shell.TERMIN
             NextStep(text=capitalized(SEARCH)),
             NextStep(text=capitalized(CLAIM_ADVICE), command=_claim(exercise.id)),
         ]
-    in_notebook = shell is Shell.NOTEBOOK
     if situation is Situation.FIXED:
-        return [] if in_notebook else [NextStep(text="Choose the next hunt", command="python -m grader")]
+        return _steps_after_fix(verdict, exercise, shell)
     hint, trial, difference = (command(name, exercise.id, shell=shell) for name in ("hint", "try", "diff"))
     steps = [NextStep(text="Ask for a hint", command=hint)] if situation is Situation.NEEDS_HINT else []
-    if in_notebook:
+    if shell is Shell.NOTEBOOK:
         repeat = NextStep(text="Repeat the first check that fails", command=trial)
         return [*steps, repeat, NextStep(text="Show what you changed", command=difference)]
     run = NextStep(text="Run your file at the sizes that fail", command=trial)
     return [*steps, run, NextStep(text="Read the story again", command=f"exercises/{exercise.id}/README.md")]
+
+
+def _steps_after_fix(verdict: Verdict, exercise: Exercise, shell: Shell) -> list[NextStep]:
+    """Return the steps after a fix: extras that are left, the solution and the hand-in; in a terminal, another hunt."""
+    remaining = _unfixed(verdict)
+    is_known = any(defect.status is DefectStatus.PRESENT for defect in remaining)
+    extra = "Find the extra bug that is left" if is_known else "Look for an extra bug"
+    steps = [NextStep(text=extra, command=command("hint", exercise.id, shell=shell))] if remaining else []
+    if exercise.edition.SHOWS_SOLUTION and exercise.defects and shell is Shell.TERMINAL:
+        steps.append(NextStep(text="Compare with the reference", command=command("solution", exercise.id)))
+    if not exercise.edition.HAS_REFERENCE:
+        steps.append(NextStep(text="Hand it in as your course asks"))
+    return [*steps, NEXT_HUNT] if shell is Shell.TERMINAL else steps
+
+
+def origin(verdict: Verdict, exercise: Exercise) -> str:
+    """Return a sentence on where the code comes from, once everything is fixed; empty if it stays secret."""
+    if _situation(verdict, exercise) is not Situation.FIXED or not exercise.edition.SHOWS_SOLUTION:
+        return ""
+    title, url = exercise.source.title, exercise.source.url
+    return f"It comes from {title}{f': {url}' if url else '.'}"  # no dot after an address: terminals would include it
 
 
 def _step_to_run(verdict: Verdict, exercise: Exercise, shell: Shell) -> NextStep:
@@ -443,15 +466,6 @@ def capitalized(text: str) -> str:
     return f"{text[:1].upper()}{text[1:]}"
 
 
-def _remedy(verdict: Verdict, exercise: Exercise, shell: Shell) -> str:
-    """Return the remedy for a file that cannot be graded."""
-    repair = _repair(verdict, exercise, shell)
-    if repair:
-        return f"{repair}, then {command(GRADE, verdict.exercise, shell=shell)}"
-    reset = command("reset", verdict.exercise)
-    return f"{reset} restores the starter and keeps a copy of your file."
-
-
 def _repair(verdict: Verdict, exercise: Exercise, shell: Shell) -> str:
     """Return what to change so that the file can be graded; empty if only the starter helps."""
     at = verdict.unloadable.location if verdict.unloadable else None
@@ -463,31 +477,17 @@ def _repair(verdict: Verdict, exercise: Exercise, shell: Shell) -> str:
     return "fix the cell and run it" if shell is Shell.NOTEBOOK else ""
 
 
-def _extras(remaining: list[DefectVerdict], hint: str) -> list[Line]:
-    """Return a line about stretch defects that are not fixed although the exercise is; none if there are none."""
-    if not remaining:
-        return []
-    is_known = any(defect.status is DefectStatus.PRESENT for defect in remaining)
-    state = "An extra bug is left" if is_known else "There may still be an extra bug"
-    return [Text(f"{state}: {hint}", "dim")]
-
-
 def _next(verdict: Verdict, exercise: Exercise, shell: Shell) -> list[Line]:
-    """Return the next step. After a fix, also return the extras that are left, and the credits."""
-    situation = _situation(verdict, exercise)
-    hint = command("hint", verdict.exercise, shell=shell)
-    if situation is Situation.CANNOT_RUN:
-        return [Text(f"Next: {_remedy(verdict, exercise, shell)}", "dim")]
-    if situation is Situation.RIGHT_SO_FAR:
-        return [Text(f"Next: {HAND_IN}.", "dim")]
-    if situation is Situation.AWAITS_CLAIM:
-        return [Text(f"Next: {undecided(verdict.exercise)}", "dim")]
-    if situation is Situation.NEEDS_HINT:
-        return [Text(f"Next: {hint}", "dim")]
-    if situation is Situation.NOT_FIXED:
-        difference, trial = (command(name, verdict.exercise, shell=shell) for name in ("diff", "try"))
-        return [Text(f"Next: {difference} shows your changes; {trial} runs your file.", "dim")]
-    edition, source = exercise.edition, exercise.source
-    next_step = Text(f"Next: {edition.next_step(exercise.id, has_defects=bool(exercise.defects))}", "dim")
-    credits_ = edition.credits(source.title, source.url)
-    return [*_extras(_unfixed(verdict), hint), next_step, *([Text(credits_, "dim")] if credits_ else [])]
+    """Return the first of the next steps as a line. Once no check fails, return all of them, and the origin."""
+    steps = next_steps(verdict, exercise, shell)
+    if verdict.outcome is not Result.FIXED and not verdict.awaits_claim():
+        steps = steps[:1]
+    labels = ["Next: ", *[" " * len("Next: ")] * len(steps)]
+    texts = [f"{label}{_in_line(step)}" for label, step in zip(labels, steps, strict=False)]
+    source = origin(verdict, exercise)
+    return [Text(text, "dim") for text in [*texts, *([source] if source else [])]]
+
+
+def _in_line(step: NextStep) -> str:
+    text = f"{step.text[:1].lower()}{step.text[1:]}"
+    return f"{text}: {step.command}" if step.command else f"{text}."

@@ -31,6 +31,8 @@ class Edition(Record, frozen=True, kw_only=True, tag_field="kind"):
 
     HAS_REFERENCE: ClassVar[bool] = True
     """Whether the edition has the reference; otherwise it has recorded answers."""
+    SHOWS_SOLUTION: ClassVar[bool] = True
+    """Whether a student who has fixed everything may see the reference, and where the code comes from."""
 
     def sealed_defects(self) -> list[SealedDefect]:
         """Return the public parts of the defects; none if the exercise.yaml describes the defects itself."""
@@ -65,17 +67,6 @@ class Edition(Record, frozen=True, kw_only=True, tag_field="kind"):
         """Return the word for a submission that passes every check that ran; `word` is the full edition's."""
         return word
 
-    def next_step(self, exercise_id: str, *, has_defects: bool) -> str:
-        """Return the next step for a student who has fixed everything."""
-        compare = f"python -m grader solution {exercise_id} shows your change beside the reference's; "
-        return f"{compare if has_defects else ''}python -m grader names the next hunt."
-
-    def credits(self, title: str, url: str) -> str:
-        """Return a sentence on the origin of the code, shown once everything is fixed; empty if it stays secret."""
-        return (
-            f"It comes from {title}{f': {url}' if url else '.'}"  # no dot after an address: terminals would include it
-        )
-
 
 class Full(Edition, frozen=True, kw_only=True, tag="full"):
     """The instructor's edition: description, reference and hidden checks."""
@@ -85,6 +76,7 @@ class Sealed(Edition, frozen=True, kw_only=True, tag="sealed"):
     """The student's edition: recorded answers replace the reference, and numbers the names of defects."""
 
     HAS_REFERENCE: ClassVar[bool] = False
+    SHOWS_SOLUTION: ClassVar[bool] = False
 
     hidden_checks: Index
     """The number of checks that run only when a file is handed in."""
@@ -124,22 +116,11 @@ class Sealed(Edition, frozen=True, kw_only=True, tag="sealed"):
     def word_for_fixed(self, word: str) -> str:
         return f"{word}, as far as the checks here can tell"
 
-    def next_step(self, exercise_id: str, *, has_defects: bool) -> str:
-        return "hand it in as your course asks; python -m grader names the next hunt."
-
-    def credits(self, title: str, url: str) -> str:
-        return ""
-
 
 class Explained(Sealed, frozen=True, tag="explained"):
     """A student's edition of an exercise whose solution has been revealed."""
 
-    def next_step(self, exercise_id: str, *, has_defects: bool) -> str:
-        compare = f"python -m grader solution {exercise_id} shows your change beside the reference's; "
-        return f"{compare if has_defects else ''}{super().next_step(exercise_id, has_defects=has_defects)}"
-
-    def credits(self, title: str, url: str) -> str:
-        return Edition.credits(self, title, url)
+    SHOWS_SOLUTION: ClassVar[bool] = True
 
 
 AnyEdition = Full | Sealed

@@ -399,7 +399,7 @@ def test_the_page_says_how_many_checks_ran_and_that_points_are_given_at_the_hand
     assert re.search(r"✓ defect 1 · fixed +7 of 7 +the masked scores were thrown away$", fixed.stdout, re.MULTILINE)
     assert fixed.stdout.count("checks run here") == 1
     assert "Fixed, as far as the checks here can tell · 10 of 10" in fixed.stdout
-    assert "python -m grader solution exercise_03 shows your change beside the reference's" in fixed.stdout
+    assert "Next: compare with the reference: python -m grader solution exercise_03" in fixed.stdout
     assert "1 of 3" in run_in(edition).stdout
     data = json.loads(run_in(edition, "exercise_03", "--json", "--seed", "5").stdout)
     assert data["seed"] - KEY_SEED in range(3)
@@ -613,7 +613,7 @@ def test_hints_are_the_courses_own_where_the_edition_has_them_and_nothing_advert
     exercise = load_exercise(course.description("exercise_03"))
     first = next(each for each in exercise.defects if exercise.numbers()[each.id] == 1)
     assert " ".join(first.hints[0].split()) in " ".join(run_in(edition, "hint", "exercise_03").stdout.split())
-    assert "Next: python -m grader hint exercise_03" in run_in(edition, "exercise_03").stdout
+    assert "Next: ask for a hint: python -m grader hint exercise_03" in run_in(edition, "exercise_03").stdout
 
 
 @pytest.mark.slow

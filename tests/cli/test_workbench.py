@@ -238,12 +238,13 @@ def test_a_class_off_by_one_letter_is_named_before_a_reset_is_advised(own_course
         unloadable=Finding(kind=FailureKind.ENTRY, message=text, names_found=["Block", name[:-1]]),
     )
     page = " ".join(render_terminal(verdict, exercise).split())
-    assert f"Next: rename {name[:-1]} to {name}, then python -m grader {EXERCISE}" in page
+    assert f"Next: rename {name[:-1]} to {name}, then grade again: python -m grader {EXERCISE}" in page
     assert f"You probably meant {name[:-1]}:" in next_hint(own_course, exercise, verdict).steps[0]
     other = msgspec.structs.replace(
         verdict, unloadable=Finding(kind=FailureKind.ENTRY, message=text, names_found=["Block", "Mask"])
     )
-    assert f"reset {EXERCISE} restores the starter" in " ".join(render_terminal(other, exercise).split())
+    page = " ".join(render_terminal(other, exercise).split())
+    assert f"Next: restore the starter and keep a copy of your file: python -m grader reset {EXERCISE}" in page
 
 
 def test_a_page_without_room_breaks_between_what_it_says_and_never_in_a_command(own_course, exercise):

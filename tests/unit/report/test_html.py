@@ -347,6 +347,24 @@ def test_a_file_in_which_only_the_hand_in_can_find_a_fault_is_to_be_handed_in(re
     assert '<p class="result good"><strong>Nothing wrong found here</strong>' in page
 
 
+def test_after_a_fix_a_page_names_the_extra_that_is_left_and_the_origin(exercise) -> None:
+    extra = msgspec.structs.replace(defect(DefectStatus.PRESENT), stretch=True)
+    fixed = msgspec.structs.replace(
+        verdict_saying("x", exercise),
+        outcome=Result.FIXED,
+        checks=[Outcome(check="values", status=Status.PASSED)],
+        defects=[extra],
+    )
+    report, section = render_report(fixed, exercise), render_section(fixed, exercise)
+    assert next_step_texts(report) == [
+        f"Find the extra bug that is left: python -m grader hint {exercise.id}",
+        f"Compare with the reference: python -m grader solution {exercise.id}",
+        "Choose the next hunt: python -m grader",
+    ]
+    assert next_step_texts(section) == [f"Find the extra bug that is left: %hint {exercise.id}"]
+    assert html.escape(exercise.source.url) in report
+
+
 @pytest.mark.parametrize("render", [render_report, render_section])
 def test_a_page_says_how_to_claim_that_nothing_is_wrong(render, exercise) -> None:
     passed = msgspec.structs.replace(
