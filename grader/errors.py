@@ -1,5 +1,7 @@
 """The exceptions for errors of the kit and its users. Errors of a submission are data, not exceptions."""
 
+import importlib
+
 
 class KitError(Exception):
     """The kit cannot continue, and no submission is to blame."""
@@ -44,3 +46,11 @@ def error_named(name: str, message: str) -> KitError:
     """Return the error that another process raised, from the name of its class here and its message."""
     kind = globals().get(name, KitError)
     return SpecError(message.split("\n")) if kind is SpecError else kind(message)
+
+
+def require_package(name: str, extra: str) -> None:
+    """Import a package that only this extra of the kit installs. Raise `UsageError` if it is missing."""
+    try:
+        importlib.import_module(name)
+    except ImportError as error:
+        raise UsageError(f"this needs {name}; install it with pip install -e '.[{extra}]'") from error

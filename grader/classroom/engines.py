@@ -30,7 +30,7 @@ from grader.classroom.tasks import (
     versions,
     versions_for_traps,
 )
-from grader.errors import KitError, UsageError
+from grader.errors import KitError, UsageError, require_package
 from grader.processes.examiner_process import usable_cores
 from grader.spec.paths import Course, find_course
 
@@ -352,10 +352,9 @@ def _explained(error: BaseException) -> str:
 
 def _connect(address: str) -> Any:
     """Return a client of the scheduler, which has at least one worker. Raise `UsageError` otherwise."""
-    try:
-        from distributed import Client
-    except ImportError as error:
-        raise UsageError("a cluster needs Dask; install it with pip install -e '.[cluster]'") from error
+    require_package("distributed", "cluster")
+    from distributed import Client
+
     for name in ("distributed", "distributed.client"):
         logging.getLogger(name).setLevel(logging.CRITICAL)  # the errors below say it in one sentence
     try:

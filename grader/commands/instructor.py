@@ -19,9 +19,12 @@ from grader.commands.arguments import (
     require_exercise,
     seed_option,
 )
-from grader.errors import SpecError, UsageError
+from grader.errors import SpecError, UsageError, require_package
 from grader.report.console import has_color, print_report, printable, progress_bar, width
 from grader.report.phrases import counted
+
+MUTANTS = ("libcst", "author")
+"""The package that makes mutants, and the extra that installs it."""
 
 PROOF_WIDTH = 130
 """The least width of the table of proofs, in columns."""
@@ -36,6 +39,7 @@ PROOF_WIDTH = 130
 )
 def new(exercise_id: str, source: Path, name: str) -> None:
     """Create an exercise and a first exercise.yaml from a .py or .ipynb file with bugs."""
+    require_package(*MUTANTS)
     from grader.author.new import create_exercise
 
     click.echo(create_exercise(current_course(), exercise_id, source, name))
@@ -48,6 +52,7 @@ def new(exercise_id: str, source: Path, name: str) -> None:
 @click.pass_context
 def prove(ctx: click.Context, exercise_ids: tuple[str, ...], fresh: bool) -> None:
     """Check that exercises judge reliably: every subset of defects is identified, and no mutant passes all checks."""
+    require_package(*MUTANTS)
     from grader.author.proof import render_proofs
     from grader.author.prove import prove as prove_all
 
@@ -93,6 +98,7 @@ def schema() -> None:
 )
 def release(folder: Path, exercise_ids: tuple[str, ...], without_hints: bool, explanations: str) -> None:
     """Write the student edition: the course without references and other spoilers."""
+    require_package(*MUTANTS)
     from grader.author.release import release as write_edition
 
     explains = explanations == "home"

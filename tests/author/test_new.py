@@ -3,6 +3,7 @@
 import ast
 import json
 import re
+import sys
 from typing import ClassVar
 
 import nbformat
@@ -792,3 +793,11 @@ def test_a_new_exercise_has_a_first_model_trap_that_its_author_finishes(own_cour
     assert {"test_the_shape", "test_samples_do_not_mix", "test_every_parameter_learns"} <= {*names}
     assert "subject(embed_dim=" in text
     assert BLANK in text
+
+
+@pytest.mark.parametrize("command", [("prove",), ("release", "out"), ("fresh", "out")])
+def test_a_command_names_the_extra_that_is_missing(own_course, run_cli, tmp_path, monkeypatch, command):
+    monkeypatch.setitem(sys.modules, "libcst", None)
+    done = run_cli(command[0], *(tmp_path / each for each in command[1:]), cwd=own_course.root)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "grader: this needs libcst; install it with pip install -e '.[author]'\n"

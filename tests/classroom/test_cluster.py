@@ -405,4 +405,4 @@ def test_a_missing_extra_is_named_in_the_error(tmp_path, course):
         check=False,
     )
     assert done.returncode == 2
-    assert done.stderr.strip().endswith("a cluster needs Dask; install it with pip install -e '.[cluster]'")
+    assert done.stderr.strip().endswith("this needs distributed; install it with pip install -e '.[cluster]'")

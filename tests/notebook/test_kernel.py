@@ -159,9 +159,11 @@ def test_a_notebook_suggests_magics_and_never_a_reset(outputs) -> None:
             page = shown(outputs[name], kind)
             assert "python -m grader" not in page
             assert "reset" not in page
-    assert "Next: %hint exercise_03" in shown(outputs["cell"], "text/plain")
+    assert "Next: ask for a hint: %hint exercise_03" in shown(outputs["cell"], "text/plain")
     assert "<code>%try exercise_03</code>" in shown(outputs["cell"], "text/html")
-    assert "Next: fix this cell, line 2, column 27, then %grade exercise_03" in shown(outputs["broken"], "text/plain")
+    assert "Next: fix this cell, line 2, column 27, then grade again: %grade exercise_03" in shown(
+        outputs["broken"], "text/plain"
+    )
 
 
 def test_the_folder_names_the_exercise_and_what_a_terminal_obeys_is_spelled_out(outputs) -> None:

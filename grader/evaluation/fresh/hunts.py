@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Struct
 
 from grader.api import open_course, plain_seed
-from grader.errors import KitError, UsageError
+from grader.errors import KitError, UsageError, require_package
 from grader.evaluation.catalogue import Hunt, hunt_of
 from grader.evaluation.fresh.orders import Order, Report
 from grader.processes.examiner_process import ExaminerProcess, Request, Service
@@ -57,6 +57,7 @@ def make_hunts(
     folder: str | Path, *, seed: int, course: str | Path | None = None, bases: Iterable[str] = ()
 ) -> Generator[Progress, None, None]:
     """Yield what `fresh_hunts` yields, with the numbers of dropped drafts."""
+    require_package("libcst", "author")
     base_course, root = open_course(course), Path(folder).absolute()
     seed = plain_seed(seed)
     chosen = list(dict.fromkeys(bases)) or base_course.exercise_ids()
