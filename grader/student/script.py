@@ -600,7 +600,7 @@ class _Writer:
             return
         if ending.index:
             place = ", ".join(map(str, ending.index))
-            numbers = f"float({observed}[{place}]), float({expected}[{place}])"
+            numbers = f"{observed}[{place}].item(), {expected}[{place}].item()"
             yield f'print("{self._place(ending.index)}: %.6g, expected %.6g" % ({numbers}))'
         tolerance = f"rtol={ending.relative:.3g}, atol={ending.absolute:.3g}, equal_nan=True"
         yield f"assert torch.allclose({observed}, {expected}, {tolerance}), {message}"

@@ -273,6 +273,12 @@ def test_a_file_whose_name_is_no_identifier_is_tried(own_course, run_cli, tmp_pa
     assert "AssertionError" in alone.stderr.splitlines()[-1]
 
 
+def test_a_trial_that_compares_values_prints_no_warning(own_course, run_cli):
+    done = run_cli("try", "exercise_12", cwd=own_course.root)
+    assert (done.returncode, done.stderr) == (1, "")
+    assert "at batch 0, queries " in done.stdout
+
+
 def test_a_trial_imports_nothing_of_the_kits_from_the_current_folder(own_course, run_cli):
     (own_course.root / "click.py").write_text("raise SystemExit('a file of the student was imported')\n")
     done = run_cli("try", EXERCISE, cwd=own_course.root)
