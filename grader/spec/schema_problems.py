@@ -12,9 +12,6 @@ from grader.spec.schema import description_schema
 
 Schema = dict[str, Any]
 
-RENAMED = {"ladder": "sizes", "drawn": "sizes"}
-"""Former names of keys, with their present names."""
-
 EXPECTED_VALUES = {
     "axes": "two axes, of the queries and of the keys",
     "between": "two numbers, the smaller first",
@@ -140,12 +137,7 @@ class _Translation:
         of = f" of {check}" if check else ""
         for key in value.keys() - known.keys():
             owners = [_property_of(each) for each in _definitions().values() if check and key in _keys(each)]
-            if key in RENAMED and RENAMED[key] in known:
-                new = RENAMED[key]
-                is_second = new in value or key != next(each for each in RENAMED if each in value)
-                expected = f"{new}, the new name of this key"
-                remedy = f"add its items to {new}:" if is_second else f"write {new}:"
-            elif key == "id" and not path:
+            if key == "id" and not path:
                 expected, remedy = "no id, because the folder's name is the id", "remove it"
             elif near := self._similar_key(key, value, known):
                 expected, remedy = f"a known key{of}", f"write {near}"
@@ -164,7 +156,7 @@ class _Translation:
     def _missing_keys(self, value: dict[str, Any], schema: Schema, path: KeyPath) -> Iterator[Problem]:
         known = schema.get("properties", {})
         unknown = value.keys() - known.keys() if schema.get("additionalProperties") is False else ()
-        suggested = {RENAMED.get(key) or self._similar_key(key, value, known) for key in unknown}
+        suggested = {self._similar_key(key, value, known) for key in unknown}
         for name in schema["required"]:
             if name not in value and name not in suggested:
                 yield Problem(

@@ -80,18 +80,6 @@ def test_the_description_that_the_broken_ones_were_made_from_is_sound():
     assert {path.stem for path in BROKEN.glob("*.txt")} == set(CASES)
 
 
-def test_keys_of_former_versions_are_refused_with_their_new_name(refused):
-    text = SOUND.read_text(encoding="utf-8").replace("\nsizes:", "\nladder:").replace("    sizes:", "    ladder:")
-    told = refused(text).splitlines()
-    assert told == [
-        'exercise.yaml:14:1: ladder: expected sizes, the new name of this key, got "ladder"; write sizes:',
-        'exercise.yaml:51:5: checks[3].ladder: expected sizes, the new name of this key, got "ladder"; write sizes:',
-    ]
-    assert refused(SOUND.read_text(encoding="utf-8") + "drawn: []\n").endswith(
-        'drawn: expected sizes, the new name of this key, got "drawn"; add its items to sizes:\n'
-    )
-
-
 def test_a_right_description_needs_no_validator():
     script = (
         "import sys, pathlib; from grader.spec.loading import read_exercise; read_exercise(pathlib.Path(sys.argv[1]))\n"
