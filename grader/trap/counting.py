@@ -7,7 +7,7 @@ from msgspec import Struct, structs
 from grader.sandbox.traps.messages import MOST_TESTS
 from grader.spec.exercise import Exercise
 from grader.trap.implementations import Implementation, Role
-from grader.trap.relay import Ending, TestOutcome
+from grader.trap.relay import BY_ITSELF, Ending, TestOutcome
 from grader.trap.result import Caught, Count, DefectResult, Standing, TestResult, TrapResult
 
 SUBSETS_POINTS = 1.0
@@ -20,12 +20,12 @@ class Observation(Struct, frozen=True, kw_only=True):
     implementation: Implementation
     outcomes: Sequence[TestOutcome]
     replayed: Sequence[TestOutcome] | None = None
-    """The outcomes on recorded replies; None if there was no replay."""
+    """The outcomes on recorded replies of the runs that ended by themselves; None if there was no replay."""
 
 
 def count_tests(names: Sequence[str], observations: Sequence[Observation], *, is_time_up: bool) -> list[TestResult]:
     """Return the standing of each test, and what it caught."""
-    undetermined = _undetermined(observations)
+    undetermined = _undetermined(observations, is_time_up=is_time_up)
     right = [each for each in observations if each.implementation.role is Role.RIGHT]
     defective = [each for each in observations if each.implementation.role is not Role.RIGHT]
     results = []
@@ -92,8 +92,12 @@ def _of(outcomes: Iterable[TestOutcome], number: int) -> list[TestOutcome]:
     return [each for each in outcomes if each.test == number]
 
 
-def _undetermined(observations: Sequence[Observation]) -> set[int]:
-    """Return the tests that have two outcomes after the same transcript, or a different outcome on recorded replies."""
+def _undetermined(observations: Sequence[Observation], *, is_time_up: bool) -> set[int]:
+    """Return the tests that have two outcomes after the same transcript, or a different outcome on recorded replies.
+
+    A run that hung or ended its process was not replayed. A replay without an outcome counts as a different one, unless
+    the time is up.
+    """
     known: dict[tuple[int, int, str], bool] = {}
     found = set()
     for each in observations:
@@ -101,12 +105,19 @@ def _undetermined(observations: Sequence[Observation]) -> set[int]:
             key = (outcome.test, outcome.seed, outcome.transcript)
             if known.setdefault(key, outcome.passed) != outcome.passed:
                 found.add(outcome.test)
-        if each.replayed is not None:
-            replayed = {(outcome.test, outcome.seed): outcome for outcome in each.replayed}
-            for outcome in each.outcomes:
-                other = replayed.get((outcome.test, outcome.seed))
-                if other is not None and (other.passed, other.transcript) != (outcome.passed, outcome.transcript):
-                    found.add(outcome.test)
+        if each.replayed is None:
+            continue
+        replayed = {(outcome.test, outcome.seed): outcome for outcome in each.replayed}
+        for outcome in each.outcomes:
+            if outcome.ending not in BY_ITSELF:
+                continue
+            other = replayed.get((outcome.test, outcome.seed))
+            if other is None:
+                differs = not is_time_up
+            else:
+                differs = (other.ending, other.transcript) != (outcome.ending, outcome.transcript)
+            if differs:
+                found.add(outcome.test)
     return found
 
 

@@ -24,7 +24,7 @@ from grader.trap.counting import (
     with_points,
 )
 from grader.trap.implementations import Home, Implementation, Role, implementations_at_home, implementations_of
-from grader.trap.relay import TRAP_SECONDS, Ending, Relay, Session, Trap
+from grader.trap.relay import BY_ITSELF, TRAP_SECONDS, Ending, Relay, Session, Trap
 from grader.trap.result import TrapResult
 
 SEEDS = 3
@@ -183,12 +183,11 @@ class _Judgement:
         is_first = not self._observations
         replayed = None
         self._is_time_up = self._is_time_up or session.is_time_up
-        if is_first or (implementation.role is Role.DEFECTIVE and any(not each.passed for each in session.outcomes)):
-            runs = [TestRun(test=each.test, seed=each.seed) for each in session.outcomes]
-            if not any(each.ending in (Ending.TIMED_OUT, Ending.DIED) for each in session.outcomes):
-                rerun = self._relay.replay(session, runs)
-                self._is_time_up = self._is_time_up or rerun.is_time_up
-                replayed = rerun.outcomes
+        has_failure = any(each.ending is Ending.FAILED for each in session.outcomes)
+        if is_first or (implementation.role is Role.DEFECTIVE and has_failure):
+            rerun = self._relay.replay(session)
+            self._is_time_up = self._is_time_up or rerun.is_time_up
+            replayed = rerun.outcomes
         self._observations.append(
             Observation(implementation=implementation, outcomes=session.outcomes, replayed=replayed)
         )
@@ -199,7 +198,7 @@ class _Judgement:
         """Stop running tests that hang or die on a right implementation, or that never call the subject."""
         for number in range(min(len(session.names), MOST_TESTS) if is_first else MOST_TESTS):
             own = [each for each in session.outcomes if each.test == number]
-            hangs = any(each.ending in (Ending.TIMED_OUT, Ending.DIED) for each in own)
+            hangs = any(each.ending not in BY_ITSELF for each in own)
             idle = is_first and not any(each.calls for each in own)
             broken = is_first and bool(own) and not any(each.passed for each in own)
             if hangs or idle or broken:

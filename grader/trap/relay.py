@@ -73,6 +73,10 @@ class Ending(StrEnum):
     DIED = "died"
 
 
+BY_ITSELF = (Ending.PASSED, Ending.FAILED)
+"""The endings of a run that neither hung nor ended its process."""
+
+
 class TestOutcome(Struct, frozen=True, kw_only=True):
     """One run of one test, and the transcript up to its end."""
 
@@ -98,12 +102,21 @@ class Exchange(Struct, frozen=True, kw_only=True):
     reply: bytes
 
 
+class RecordedRun(Struct, frozen=True, kw_only=True):
+    """A run that ended by itself, and its exchanges."""
+
+    run: TestRun
+    exchanges: Sequence[Exchange]
+    earlier: str
+    """The transcript of the earlier runs in the same process; empty for the first run."""
+
+
 class Session:
-    """What happened on one implementation: the outcomes, and the exchanges of each test process."""
+    """What happened on one implementation: the outcomes, and the recordings of each test process."""
 
     def __init__(self) -> None:
         self.outcomes: list[TestOutcome] = []
-        self.processes: list[list[Exchange]] = []
+        self.processes: list[list[RecordedRun]] = []
         self.names: list[str] = []
         self.problem = ""
         """Why no test runs; empty if the tests were collected."""
@@ -180,15 +193,22 @@ class Relay:
             is_first = False
         return session
 
-    def replay(self, recorded: Session, runs: Sequence[TestRun]) -> Session:
-        """Run the tests again on recorded replies alone; no subject runs."""
+    def replay(self, recorded: Session) -> Session:
+        """Repeat the runs that ended by themselves, on recorded replies alone; no subject runs.
+
+        A run that hangs or ends its process does so alone: another process repeats the runs after it.
+        """
         session = Session()
-        remaining = list(runs)
-        for exchanges in recorded.processes:
-            self._run_process(session, [], remaining, _Recorded(exchanges), None)
-            remaining = _remaining(remaining, session)
-            if not remaining or session.is_time_up:
-                break
+        for recordings in recorded.processes:
+            remaining = recordings
+            while remaining and not session.is_time_up:
+                before = len(session.outcomes)
+                exchanges = [exchange for each in remaining for exchange in each.exchanges]
+                runs = [each.run for each in remaining]
+                self._run_process(session, [], runs, _Recorded(exchanges), None, remaining[0].earlier)
+                if len(session.outcomes) == before:
+                    break  # the process ended before any test
+                remaining = remaining[len(session.outcomes) - before :]
         return session
 
     def _run_process(
@@ -198,22 +218,21 @@ class Relay:
         runs: list[TestRun],
         replies: "_Subject | _Recorded",
         noisy: int | None,
+        earlier: str = "",
     ) -> None:
-        """Run tests in one test worker until it is done, dies or hangs."""
+        """Run tests in one test worker until it is done, dies or hangs. Its transcript continues the `earlier` one."""
         if self.clock.left <= 0:
             session.is_time_up = True
             return
-        exchanges: list[Exchange] = []
-        session.processes.append(exchanges)
         worker = self._source.start(self._exercise.limits)
         try:
             isolation = worker.wait_until_confined()
             session.isolation = protections(isolation)
             if self._strict:
                 require_closed(isolation)
-            _Process(self._trap, self._exercise, session, worker, replies, exchanges, self.clock).run(
-                seeds, runs, noisy
-            )
+            process = _Process(self._trap, self._exercise, session, worker, replies, self.clock, earlier)
+            session.processes.append(process.recordings)
+            process.run(seeds, runs, noisy)
         finally:
             worker.kill()
 
@@ -221,7 +240,7 @@ class Relay:
 def _remaining(runs: Sequence[TestRun], session: Session) -> list[TestRun]:
     """Return the runs that have not ended, without tests that hang or end their process."""
     ended = {(each.test, each.seed) for each in session.outcomes}
-    stopped = {each.test for each in session.outcomes if each.ending in (Ending.TIMED_OUT, Ending.DIED)}
+    stopped = {each.test for each in session.outcomes if each.ending not in BY_ITSELF}
     return [each for each in runs if (each.test, each.seed) not in ended and each.test not in stopped]
 
 
@@ -235,13 +254,18 @@ class _Process:
         session: Session,
         worker: Worker,
         replies: "_Subject | _Recorded",
-        exchanges: list[Exchange],
         clock: Clock,
+        earlier: str,
     ) -> None:
         self._trap, self._exercise, self._session = trap, exercise, session
-        self._worker, self._replies, self._exchanges, self._clock = worker, replies, exchanges, clock
-        self._digest = hashlib.sha256()
-        self._bytes = 0
+        self._worker, self._replies, self._clock = worker, replies, clock
+        self.recordings: list[RecordedRun] = []
+        """The runs that ended by themselves."""
+        self._earlier, self._digest = earlier, hashlib.sha256(earlier.encode())
+        """The transcript when the last run ended, and the digest of this transcript and of the exchanges since."""
+        self._exchanges: list[Exchange] = []
+        """The exchanges since the last run ended."""
+        self._requests = self._bytes = 0
         self._current: Started | None = None
         self._calls = 0
         self._seed: int | None = None
@@ -338,6 +362,11 @@ class _Process:
             calls=self._calls,
             report=report,
         )
+        if ending in BY_ITSELF:
+            run = TestRun(test=outcome.test, seed=outcome.seed)
+            self.recordings.append(RecordedRun(run=run, exchanges=self._exchanges, earlier=self._earlier))
+        self._earlier, self._digest = outcome.transcript, hashlib.sha256(outcome.transcript.encode())
+        self._exchanges = []
         self._current = None
         self._session.outcomes.append(outcome)
         self._deadline = time.monotonic() + TEST_SECONDS
@@ -348,8 +377,9 @@ class _Process:
 
     def _answer(self, message: Ask, noisy: int | None) -> None:
         self._calls += 1
+        self._requests += 1
         self._bytes += len(message.payload)
-        if self._current is None or len(self._exchanges) >= MOST_REQUESTS or self._bytes > MOST_TRANSCRIPT_BYTES:
+        if self._current is None or self._requests > MOST_REQUESTS or self._bytes > MOST_TRANSCRIPT_BYTES:
             raise MalformedError("sent too many requests to the subject")
         started = time.monotonic()
         if self._current.seed != self._seed or (self._calls == 1 and self._replies.is_lost()):

@@ -4,15 +4,19 @@ import json
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from msgspec import structs
 
 from grader.report.trap import render_trap, render_trap_json
+from grader.sandbox.traps.messages import Finished
 from grader.spec.loading import load_exercise
 from grader.submission import submission_from_text
-from grader.trap import relay
-from grader.trap.relay import TRAP_SECONDS, Relay, Trap
+from grader.trap import judge, relay
+from grader.trap.counting import Observation, count_tests
+from grader.trap.implementations import implementations_of
+from grader.trap.relay import TRAP_SECONDS, Ending, Relay, Trap
 from grader.trap.result import Caught, Standing
 from tests.support.commands import Done
 from tests.support.paths import ROOT
@@ -182,6 +186,78 @@ def test_formula(subject, gaussian):
         ),
     )
     assert caught(result) == [1]
+
+
+BY_A_SIGN = """
+import os
+import torch
+
+def is_wrong(subject, gaussian):
+    attend, x = subject(4, 6, 8, 0.0), gaussian(1, 5, 4)
+    y = x.clone()
+    y[:, 4] += 1
+    return not torch.allclose(attend(x)[:, :4], attend(y)[:, :4], atol=1e-5)
+
+def has_sign(subject):
+    return repr(subject) == "Sign"
+
+def test_that_stops(subject, gaussian):
+    if is_wrong(subject, gaussian){condition}:
+        {stop}
+
+def test_by_the_sign(subject, gaussian):
+    subject(4, 6, 8, 0.0)(gaussian(1, 3, 4))
+    assert not has_sign(subject)
+
+def test_good(subject, gaussian):
+    assert not is_wrong(subject, gaussian)
+"""
+
+
+@pytest.mark.parametrize(
+    ("stop", "condition", "standing"),
+    [
+        ("os._exit(0)", "", Standing.COUNTS),
+        pytest.param("while True: pass", "", Standing.COUNTS, marks=pytest.mark.slow),
+        ("os._exit(0)", " and not has_sign(subject)", Standing.OTHER_CAUSE),
+    ],
+    ids=["ends its process", "hangs", "ends its process in the replay"],
+)
+def test_a_test_that_stops_does_not_keep_the_others_from_being_replayed(
+    traps: Traps, monkeypatch: pytest.MonkeyPatch, stop: str, condition: str, standing: Standing
+) -> None:
+    """A sign of the defective implementation that is in no reply stands for the time of a reply."""
+    exercise = load_exercise(traps.course.description(EXERCISE))
+    reference, *others = implementations_of(traps.course, exercise, has_every_wrong_fix=False)
+    (defective,) = (each for each in others if each.defects == {1})
+    run_process = relay._Process.run
+    with_sign = structs.replace(exercise, interface=structs.replace(exercise.interface, class_name="Sign"))
+
+    def run(process: relay._Process, *arguments: Any) -> None:
+        if isinstance(process._replies, relay._Subject) and process._replies._subject is defective.source:
+            process._exercise = with_sign
+        run_process(process, *arguments)
+
+    monkeypatch.setattr(relay._Process, "run", run)
+    monkeypatch.setattr(judge, "implementations_of", lambda *_, **__: [reference, defective])
+    result = traps(EXERCISE, BY_A_SIGN.format(stop=stop, condition=condition))
+    assert standings(result) == {
+        "test_that_stops": standing,
+        "test_by_the_sign": Standing.OTHER_CAUSE,
+        "test_good": Standing.COUNTS,
+    }
+    stops = ("test_that_stops",) if standing is Standing.COUNTS else ()
+    assert result.defects[0].by == (*stops, "test_good")
+
+
+def test_a_run_without_a_replay_has_another_cause_unless_the_time_is_up(traps: Traps) -> None:
+    exercise = load_exercise(traps.course.description(EXERCISE))
+    reference = implementations_of(traps.course, exercise, has_every_wrong_fix=False)[0]
+    report = Finished(passed=True)
+    outcome = relay.TestOutcome(test=0, seed=1, ending=Ending.PASSED, transcript="a", calls=1, report=report)
+    observations = [Observation(implementation=reference, outcomes=[outcome], replayed=[])]
+    found = [count_tests(["test_a"], observations, is_time_up=is_time_up)[0].standing for is_time_up in (False, True)]
+    assert found == [Standing.OTHER_CAUSE, Standing.NOT_RUN]
 
 
 @pytest.mark.parametrize(
