@@ -8,12 +8,21 @@ from msgspec import Struct
 
 
 class Switch(Struct, frozen=True, kw_only=True):
-    """A global setting of torch: its name, how to read it and, where possible, how to restore it."""
+    """A global setting of torch: its name, how to read it and how to restore it."""
 
     name: str
     read: Callable[[], Any]
-    restore: Callable[[Any], object] = lambda _value: None
+    restore: Callable[[Any], object]
 
+
+def _set_inference_mode(is_on: bool) -> None:
+    """Enter the mode, which also sets the grad mode. A mode that is entered lasts as long as its object."""
+    mode = torch.inference_mode(is_on)
+    mode.__enter__()
+    _entered.append(mode)
+
+
+_entered: list[torch.inference_mode] = []
 
 SWITCHES = (
     Switch(name="torch's default dtype", read=torch.get_default_dtype, restore=torch.set_default_dtype),
@@ -22,8 +31,8 @@ SWITCHES = (
         read=lambda: torch.empty(0).device,
         restore=lambda _device: torch.set_default_device(None),
     ),
+    Switch(name="torch's inference mode", read=torch.is_inference_mode_enabled, restore=_set_inference_mode),
     Switch(name="torch's grad mode", read=torch.is_grad_enabled, restore=torch.set_grad_enabled),
-    Switch(name="torch's inference mode", read=torch.is_inference_mode_enabled),
     Switch(name="torch's anomaly mode", read=torch.is_anomaly_enabled, restore=torch.autograd.set_detect_anomaly),
     Switch(
         name="torch's deterministic mode",
@@ -42,6 +51,8 @@ class GlobalState:
     """A snapshot of the settings, taken on construction; `check` compares against it."""
 
     def __init__(self) -> None:
+        self.changed_name = ""
+        """The name of what changed first; empty if nothing changed."""
         self.changed = ""
         """Description of the first change found; empty if nothing changed."""
         self._values = [switch.read() for switch in SWITCHES]
@@ -63,7 +74,7 @@ class GlobalState:
         started = torch.get_rng_state()
         torch.set_rng_state(now)
         if torch.equal(now, started):
-            self.changed = self.changed or "torch's random numbers: expected them to go on, but they start again"
+            self._note("torch's random numbers", "expected them to go on, but they start again")
 
     def check(self) -> None:
         """Record any changed setting and restore it, so that it is reported once and does not affect later calls."""
@@ -77,4 +88,8 @@ class GlobalState:
     def compare(self, name: str, was: object, now: object) -> None:
         """Record a change of the named value if it differs from its earlier value."""
         if now != was:
-            self.changed = self.changed or f"{name}: expected it to stay as it is, got {now}"
+            self._note(name, f"expected it to stay as it is, got {now}")
+
+    def _note(self, name: str, problem: str) -> None:
+        if not self.changed:
+            self.changed_name, self.changed = name, f"{name}: {problem}"

@@ -317,3 +317,54 @@ def test_a_run_that_is_cut_because_all_time_is_used_has_no_outcome(traps):
     sessions = [relay.run(source, seeds=[1]) for _ in range(2)]
     assert [len(each.outcomes) for each in sessions] == [1, 0]
     assert [each.is_time_up for each in sessions] == [False, True]
+
+
+CHANGES = """
+import pytest
+import torch
+
+KEPT = []
+
+def inference_mode():
+    KEPT.append(torch.inference_mode())
+    KEPT[-1].__enter__()
+
+def settings():
+    first = torch.get_default_dtype(), torch.empty(0).device.type, torch.is_grad_enabled()
+    modes = torch.is_inference_mode_enabled(), torch.is_anomaly_enabled(), torch.are_deterministic_algorithms_enabled()
+    return *first, *modes, torch.is_autocast_enabled("cpu")
+
+@pytest.mark.parametrize("change", [
+    lambda: torch.set_default_dtype(torch.float64),
+    lambda: torch.set_default_device("meta"),
+    lambda: torch.set_grad_enabled(False),
+    inference_mode,
+    lambda: torch.autograd.set_detect_anomaly(True, check_nan=False),
+    lambda: torch.use_deterministic_algorithms(True),
+    lambda: torch.set_autocast_enabled("cpu", True),
+    lambda: torch.manual_seed(5),
+    lambda: torch.rand(2),
+])
+def test_change(subject, gaussian, change):
+    subject(4, 6, 8, 0.0)(gaussian(1, 3, 4))
+    assert settings() == (torch.float32, "cpu", True, False, False, False, False)
+    change()
+"""
+
+
+def test_a_setting_that_a_test_changes_is_named_and_restored_for_the_next_test(traps: Traps) -> None:
+    exercise = load_exercise(traps.course.description(EXERCISE))
+    source = submission_from_text(traps.course.reference(EXERCISE).read_text(encoding="utf-8"))
+    session = Relay(traps.source, exercise, Trap(name="trap.py", text=CHANGES)).run(source, seeds=[1])
+    assert [each.report.reason for each in session.outcomes] == [""] * 9
+    assert [each.report.changed for each in session.outcomes] == [
+        "torch's default dtype",
+        "torch's default device",
+        "torch's grad mode",
+        "torch's inference mode",
+        "torch's anomaly mode",
+        "torch's deterministic mode",
+        "torch's autocast on the CPU",
+        "",  # a test may set the seed
+        "",  # and draw random numbers
+    ]

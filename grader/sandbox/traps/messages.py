@@ -65,7 +65,7 @@ class Finished(Message, frozen=True, kw_only=True):
     tolerance: float = 0.0
     """The difference that this comparison would have allowed."""
     changed: Words = ""
-    """Description of the first of torch's settings that the test changed; empty if it changed none."""
+    """The name of the first of torch's settings that the test changed; empty if it changed none."""
 
 
 class Done(Message, frozen=True, kw_only=True):

@@ -22,6 +22,7 @@ import pytest
 import torch
 from _pytest.config import default_plugins
 
+from grader.sandbox.global_state import GlobalState
 from grader.sandbox.protocol import MAX_TEXT, RunTests, TestRun
 from grader.sandbox.text import cut, sendable
 from grader.sandbox.traps.comparisons import Comparisons
@@ -205,13 +206,14 @@ class _Plugin:
         self._seed, self._failure = run.seed, None
         self._remote.raised.clear()
         self._comparisons.clear()
-        before = _settings()
+        state = GlobalState()
         torch.default_generator.manual_seed(run.seed)
         random.seed(run.seed)
         with self._comparisons.watching():
             item.config.hook.pytest_runtest_protocol(item=item, nextitem=None)  # which tears all fixtures down
-        changed = _restore(before)
-        send(self._connection, self._report(changed))
+        state.note_seed()  # a test may set the seed
+        state.check()
+        send(self._connection, self._report(state.changed_name))
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[Any]) -> Any:
@@ -265,20 +267,3 @@ def _described(error: BaseException) -> str:
         text = ""
     name = type(error).__name__
     return cut(sendable(f"{name}: {text}" if text else name), MAX_TEXT)
-
-
-def _settings() -> dict[str, Any]:
-    return {
-        "torch's default dtype": torch.get_default_dtype(),
-        "torch's grad mode": torch.is_grad_enabled(),
-        "torch's deterministic mode": torch.are_deterministic_algorithms_enabled(),
-    }
-
-
-def _restore(before: dict[str, Any]) -> str:
-    """Restore torch's settings; return the name of the first that has changed."""
-    after = _settings()
-    torch.set_default_dtype(before["torch's default dtype"])
-    torch.set_grad_enabled(before["torch's grad mode"])
-    torch.use_deterministic_algorithms(before["torch's deterministic mode"])
-    return next((name for name, value in before.items() if after[name] != value), "")
