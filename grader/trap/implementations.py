@@ -48,11 +48,12 @@ def implementations_of(course: Course, exercise: Exercise, *, has_every_wrong_fi
 
     Unless `has_every_wrong_fix`, there are at most `MOST_WRONG_FIXES` of a decoy, taken from the list at equal steps.
     """
+    name = course.module_name(exercise.id)
     reference = course.reference(exercise.id).read_text(encoding="utf-8")
     numbers = exercise.numbers()
-    found = [_right(1, submission_from_text(reference))]
+    found = [_right(1, submission_from_text(reference, name))]
     for path in sorted(course.alternatives(exercise.id).glob("*.py")):
-        source = read_submission(path, "attention.py")
+        source = read_submission(path, name)
         if isinstance(source, Submission):
             found.append(_right(len(found) + 1, source))
     for count, subset in enumerate(exercise.subsets()):
@@ -61,7 +62,7 @@ def implementations_of(course: Course, exercise: Exercise, *, has_every_wrong_fi
                 Implementation(
                     role=Role.DEFECTIVE if len(subset) == 1 else Role.COMBINED,
                     number=numbers[next(iter(subset))] if len(subset) == 1 else count,
-                    source=submission_from_text(make_variant(reference, exercise, subset)),
+                    source=submission_from_text(make_variant(reference, exercise, subset), name),
                     defects=frozenset(numbers[defect] for defect in subset),
                 )
             )
@@ -73,7 +74,8 @@ def implementations_of(course: Course, exercise: Exercise, *, has_every_wrong_fi
         fixes = [fixes[place * len(fixes) // MOST_WRONG_FIXES] for place in range(MOST_WRONG_FIXES)]
     for number, fix in enumerate(fixes, 1):
         own = frozenset({number}) if role is Role.DEFECTIVE else frozenset()
-        found.append(Implementation(role=role, number=number, source=submission_from_text(fix.text), defects=own))
+        source = submission_from_text(fix.text, name)
+        found.append(Implementation(role=role, number=number, source=source, defects=own))
     return found
 
 

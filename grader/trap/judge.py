@@ -6,6 +6,7 @@ import time
 from collections.abc import Collection
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from pathlib import Path
 
 from grader.errors import UsageError
 from grader.processes.worker_source import open_worker_source
@@ -74,7 +75,8 @@ class TrapJudge:
         started = time.monotonic()
         exercise = load_exercise(self._course.description(exercise_id))
         seed = secrets.randbelow(MAX_SEED) if seed is None else seed
-        relay = Relay(self._source, exercise, trap, seconds=seconds, strict=self._strict)
+        module = Path(self._course.module_name(exercise.id)).stem
+        relay = Relay(self._source, exercise, trap, seconds=seconds, strict=self._strict, name=module)
         if exercise.edition.HAS_REFERENCE:
             every = implementations_of(self._course, exercise, has_every_wrong_fix=is_proof)
             implementations = [each for each in every if each.role in roles]

@@ -164,9 +164,11 @@ class Relay:
         *,
         seconds: float = TRAP_SECONDS,
         strict: bool = False,
+        name: str = "attention",
     ) -> None:
+        """`name` is the module name of every implementation."""
         self._source, self._exercise, self._trap = source, exercise, trap
-        self._strict = strict
+        self._strict, self._name = strict, name
         self.clock = Clock(seconds)
 
     def run(
@@ -180,7 +182,9 @@ class Relay:
         remaining = list(runs)
         is_first = True
         while remaining or is_first:
-            with closing(_Subject(self._source, self._exercise, subject, strict=self._strict)) as replies:
+            with closing(
+                _Subject(self._source, self._exercise, subject, strict=self._strict, name=self._name)
+            ) as replies:
                 self._run_process(session, list(seeds) if is_first else [], remaining, replies, noisy)
             if session.is_time_up or not session.is_collected:
                 break
@@ -443,8 +447,11 @@ def _until_grid(elapsed: float) -> float:
 class _Subject:
     """Replies of a subject in its own worker, which is loaded anew for each seed."""
 
-    def __init__(self, source: WorkerSource, exercise: Exercise, subject: Submission, *, strict: bool) -> None:
-        self._source, self._exercise, self._subject, self._strict = source, exercise, subject, strict
+    def __init__(
+        self, source: WorkerSource, exercise: Exercise, subject: Submission, *, strict: bool, name: str
+    ) -> None:
+        self._source, self._exercise, self._subject = source, exercise, subject
+        self._strict, self._name = strict, name
         self._worker: Worker | None = None
 
     def is_lost(self) -> bool:
@@ -459,7 +466,7 @@ class _Subject:
             if self._strict:
                 require_closed(isolation)
         chunks = [protocol.Source(label=chunk.label, text=chunk.text) for chunk in self._subject.chunks]
-        request = Load(chunks=chunks, entry=self._exercise.interface.entry())
+        request = Load(chunks=chunks, entry=self._exercise.interface.entry(), name=self._name)
         reply = self._request(request, self._exercise.limits.seconds.load)
         if not isinstance(reply, Loaded):
             text = reply.text if isinstance(reply, Raised) else "an unexpected reply"

@@ -1,5 +1,7 @@
 """Every exercise has a model trap: it accepts all right implementations and catches each defect alone."""
 
+import shutil
+
 import pytest
 
 from grader.author.model_trap import trap_problems
@@ -9,7 +11,7 @@ from grader.trap.implementations import MOST_WRONG_FIXES, Role, implementations_
 from grader.trap.judge import TrapJudge
 from grader.trap.reading import read_trap
 from grader.trap.relay import Trap
-from grader.trap.result import TrapResult
+from grader.trap.result import Standing, TrapResult
 from tests.support.paths import ROOT
 from tests.support.traps import Traps
 
@@ -69,6 +71,36 @@ def test_students_traps_run_on_some_wrong_fixes_of_a_decoy_and_a_proof_on_all(co
     every, some = defective(has_every_wrong_fix=True), defective(has_every_wrong_fix=False)
     assert len(some) == len(set(some)) == MOST_WRONG_FIXES < len(every)
     assert set(some) <= set(every)
+
+
+PRINTING = """
+
+_right = language_loss
+
+def language_loss(*given, **named):
+    print(__name__, __file__)
+    return _right(*given, **named)
+"""
+
+NAMED = """
+import torch
+
+def test_names(subject, gaussian, capsys):
+    subject(gaussian(1, 4, 3), torch.tensor([[0, 1, 2, 0]]))
+    assert capsys.readouterr().out == "loss loss.py\\n"
+"""
+
+
+def test_every_implementation_has_the_name_of_its_exercises_module(traps: Traps, own_course: Course) -> None:
+    reference = own_course.reference("exercise_29")
+    reference.write_text(reference.read_text(encoding="utf-8") + PRINTING, encoding="utf-8")
+    alternative = own_course.alternatives("exercise_29") / "copied.py"
+    alternative.parent.mkdir(parents=True)
+    shutil.copy(reference, alternative)
+    result = TrapJudge(own_course, traps.source)("exercise_29", Trap(name="trap.py", text=NAMED))
+    assert result.right == 2
+    assert (result.tests[0].standing, result.tests[0].reason) == (Standing.COUNTS, "")
+    assert result.tests[0].catches == 0
 
 
 @pytest.mark.slow
