@@ -214,9 +214,9 @@ def dead_row(queries: int) -> int:
 
 def seed_draws(name: str) -> None:
     """Seed torch's random numbers in this process (inputs and reference weights) with `name`."""
-    torch.default_generator.manual_seed(seed_of(name))
+    torch.default_generator.manual_seed(seed_from_name(name))
 
 
-def seed_of(name: str) -> int:
+def seed_from_name(name: str) -> int:
     """Return the seed that belongs to a name."""
     return int.from_bytes(hashlib.sha256(name.encode()).digest()[:7], "big")

@@ -14,7 +14,7 @@ from typing import Any, Protocol, Self
 import torch
 from msgspec import structs
 
-from grader.checks.case import seed_of
+from grader.checks.case import seed_from_name
 from grader.checks.compare import Advice, Failure, counted_comparisons, naming_output_axes
 from grader.checks.context import Context
 from grader.checks.findings import crash_finding, outcome_of_error, raise_if_killed
@@ -209,10 +209,10 @@ class Runner:
             if error is None or isinstance(error, NotRecordedError):
                 return None
             if isinstance(error, SizeCaseFailedError):
-                seeds = [seed_of(error.size_case.name)]
+                seeds = [seed_from_name(error.size_case.name)]
                 return FailedCheck(check=check_id, error=error.error, steps=error.steps, seeds=seeds)
             steps = session.tape.steps if session.tape else []
-            return FailedCheck(check=check_id, error=error, steps=steps, seeds=[seed_of(f"{seed}/{check.name}")])
+            return FailedCheck(check=check_id, error=error, steps=steps, seeds=[seed_from_name(f"{seed}/{check.name}")])
         finally:
             session.close()
 

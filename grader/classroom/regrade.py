@@ -66,7 +66,7 @@ AFFECTED = (
 )
 
 
-def with_points(verdict: Verdict, exercise: Exercise) -> Verdict:
+def verdict_with_points(verdict: Verdict, exercise: Exercise) -> Verdict:
     """Return the verdict with the points of this description, which may have changed since the verdict was made."""
     worth = {defect.id: defect.points for defect in exercise.defects}
     defects = [

@@ -8,7 +8,7 @@ from msgspec import Struct, field
 from grader.classroom import tasks
 from grader.classroom.gradebook import Gradebook, SubmissionRecord, Versions, WorkKind
 from grader.classroom.layouts.files import SubmissionFiles
-from grader.classroom.regrade import rescore, with_points
+from grader.classroom.regrade import rescore, verdict_with_points
 from grader.classroom.tasks import GONE, CourseLocation, Deduplicator, SubmissionLoader, Task, TaskResult
 from grader.errors import KitError, SpecError
 from grader.spec.exercise import Exercise
@@ -209,7 +209,7 @@ class Batch:
             self.progress.judged += 1
             self._unjudged.clear()
         elif result.verdict is not None:
-            verdict = with_points(result.verdict, self._exercises[exercise_id].exercise)
+            verdict = verdict_with_points(result.verdict, self._exercises[exercise_id].exercise)
             numbers = self._exercises[exercise_id].exercise.numbers()
             self._gradebook.record(self._batch_id, task.record, task.versions, verdict, numbers)
             self.progress.judged += 1

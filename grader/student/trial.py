@@ -100,7 +100,7 @@ def _accepted_errors(exercise: Exercise, check_id: str) -> list[str]:
 
 def _ordinary_call(exercise: Exercise, verdict: Verdict) -> bytes:
     """Return the steps of a call with the interface's own inputs at the largest fixed sizes."""
-    from grader.checks.case import make_case, seed_draws, seed_of
+    from grader.checks.case import make_case, seed_draws, seed_from_name
     from grader.checks.subjects import adapter_of
     from grader.sandbox.values import from_python
     from grader.spec.properties import Property
@@ -116,7 +116,9 @@ def _ordinary_call(exercise: Exercise, verdict: Verdict) -> bytes:
         BuiltModule(number=1, entry=exercise.interface.entry(), arguments=arguments),
         MadeCall(module=1, number=0, arguments=inputs, is_small=True),
     ]
-    return msgspec.msgpack.encode(Replay(adapter=adapter_of(exercise.interface), steps=steps, seeds=[seed_of(name)]))
+    return msgspec.msgpack.encode(
+        Replay(adapter=adapter_of(exercise.interface), steps=steps, seeds=[seed_from_name(name)])
+    )
 
 
 def _runnable(course: Course, exercise: Exercise, choice: Choice) -> Path:

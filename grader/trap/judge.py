@@ -27,9 +27,9 @@ from grader.trap.counting import (
 from grader.trap.implementations import Home, Implementation, Role, implementations_at_home, implementations_of
 from grader.trap.relay import BY_ITSELF, TRAP_SECONDS, Ending, Relay, Session, Trap
 from grader.trap.result import TrapResult
+from grader.verdict.judge import MAX_SEED
 
 SEEDS = 3
-MAX_SEED = 2**31
 EVERY_SEED = (Role.RIGHT, Role.DEFECTIVE)
 """Tests run at all seeds on implementations with these roles, and at one seed on all other implementations."""
 

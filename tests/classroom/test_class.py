@@ -159,7 +159,7 @@ class Losing(Deceived):
 
 @pytest.mark.parametrize("is_copied", [True, False])
 def test_submissions_after_many_that_cannot_be_judged_are_still_judged(course, tmp_path, monkeypatch, is_copied):
-    monkeypatch.setattr(run, "with_points", lambda given, _exercise: given)
+    monkeypatch.setattr(run, "verdict_with_points", lambda given, _exercise: given)
     texts = {f"a{number:02}": f"lost = {0 if is_copied else number}\n" for number in range(25)} | {"z": "x = 1\n"}
     root = hand_in(tmp_path / "class", {f"{name}/{EXERCISE}.py": text for name, text in texts.items()})
     path = tmp_path / "class.sqlite"

@@ -192,6 +192,23 @@ def test_a_planted_circle_is_found(tmp_path: Path, planted: str) -> None:
     assert cycle_in(imports_of(tmp_path / "kit")) == ["kit.room.one", "kit.room.two", "kit.room.one"]
 
 
+def defined_names(path: Path) -> list[str]:
+    """The names that a module defines at its top level, by a class, a function or an assignment."""
+    found = []
+    for node in tree_of(path).body:
+        if isinstance(node, ast.ClassDef | ast.FunctionDef):
+            found.append(node.name)
+        targets = node.targets if isinstance(node, ast.Assign) else []
+        found += [target.id for target in targets if isinstance(target, ast.Name)]
+    return found
+
+
+@pytest.mark.parametrize("name", ["MAX_SEED", "seed_of", "with_points"])
+def test_a_name_that_several_rooms_use_has_one_meaning(name: str) -> None:
+    defining = [module for module, path in MODULES.items() if name in defined_names(path)]
+    assert len(defining) == 1, defining
+
+
 def imported_packages(path: Path) -> set[str]:
     """The packages that a module imports when it is imported or run."""
     trees = list(ast.walk(tree_of(path)))
