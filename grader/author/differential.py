@@ -78,11 +78,11 @@ class Experiment(Struct, frozen=True, kw_only=True):
 def find_differences(source: WorkerSource, root: Path, exercise_id: str, texts: list[str]) -> list[str]:
     """Return for each source the first difference from the reference, or nothing."""
     course = Course(root=root)
-    with Comparison(source, course, load_exercise(course.description(exercise_id))) as comparison:
+    with SourceComparison(source, course, load_exercise(course.description(exercise_id))) as comparison:
         return [comparison.first_difference(text) for text in texts]
 
 
-class Comparison:
+class SourceComparison:
     """The reference in one worker, compared with one source after another in a second worker."""
 
     def __init__(self, source: WorkerSource, course: Course, exercise: Exercise) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import torch
 
-from grader.author.differential import Comparison
+from grader.author.differential import SourceComparison
 from grader.author.output_shapes import describe_shapes
 from grader.author.proof import Step
 from grader.author.rewrites import rewrites_of
@@ -41,7 +41,7 @@ def judge_rewrites(source: WorkerSource, root: Path, exercise_id: str) -> list[S
     course = Course(root=root)
     exercise, name = load_exercise(course.description(exercise_id)), course.module_name(exercise_id)
     reference = course.reference(exercise_id).read_text(encoding="utf-8")
-    with Comparison(source, course, exercise) as comparison:
+    with SourceComparison(source, course, exercise) as comparison:
         rewrites = [
             each
             for each in rewrites_of(reference)

@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 from msgspec import structs
 
-from grader.author.differential import Beyond, Comparison
+from grader.author.differential import Beyond, SourceComparison
 from grader.author.first_checks import (
     CheckFields,
     check_of_refusal,
@@ -47,7 +47,7 @@ def advise(source: WorkerSource, root: Path, exercise_id: str, mutants: list[Mut
         arguments=[{each.name: value} for each in interface.constructor for _, value in other_values(each)],
     )
     survivors = []
-    with Comparison(source, course, exercise) as comparison, ExitStack() as stack:
+    with SourceComparison(source, course, exercise) as comparison, ExitStack() as stack:
         trials = _Trials(course, exercise, source, stack)
         for mutant in mutants:
             proposed = missing_checks(reference, exercise, mutant.line, mutant.text)

@@ -25,7 +25,7 @@ from grader.trap.counting import (
     with_points,
 )
 from grader.trap.implementations import Home, Implementation, Role, implementations_at_home, implementations_of
-from grader.trap.relay import BY_ITSELF, TRAP_SECONDS, Ending, Relay, Session, Trap
+from grader.trap.relay import BY_ITSELF, TRAP_SECONDS, Ending, Relay, Trap, TrapSession
 from grader.trap.result import TrapResult
 from grader.verdict.judge import MAX_SEED
 
@@ -180,7 +180,7 @@ class _Judgement:
         collected = {outcome.test for outcome in self._observations[0].outcomes}
         return [TestRun(test=test, seed=seed) for seed in seeds for test in sorted(collected - self._dropped)]
 
-    def _observe(self, implementation: Implementation, session: Session) -> None:
+    def _observe(self, implementation: Implementation, session: TrapSession) -> None:
         """Add the outcomes on one implementation, and those on its recorded replies where they earn points."""
         is_first = not self._observations
         replayed = None
@@ -196,7 +196,7 @@ class _Judgement:
         if implementation.role is Role.RIGHT:
             self._drop(session, is_first=is_first)
 
-    def _drop(self, session: Session, *, is_first: bool) -> None:
+    def _drop(self, session: TrapSession, *, is_first: bool) -> None:
         """Stop running tests that hang or die on a right implementation, or that never call the subject."""
         for number in range(min(len(session.names), MOST_TESTS) if is_first else MOST_TESTS):
             own = [each for each in session.outcomes if each.test == number]

@@ -111,7 +111,7 @@ class RecordedRun(Struct, frozen=True, kw_only=True):
     """The transcript of the earlier runs in the same process; empty for the first run."""
 
 
-class Session:
+class TrapSession:
     """What happened on one implementation: the outcomes, and the recordings of each test process."""
 
     def __init__(self) -> None:
@@ -173,12 +173,12 @@ class Relay:
 
     def run(
         self, subject: Submission, *, seeds: Sequence[int] = (), runs: Sequence[TestRun] = (), noisy: int | None = None
-    ) -> Session:
+    ) -> TrapSession:
         """Run every test at each of the seeds, or the given runs. `noisy` is the seed at which replies get noise.
 
         A test that hangs or ends its process is not run again.
         """
-        session = Session()
+        session = TrapSession()
         remaining = list(runs)
         is_first = True
         while remaining or is_first:
@@ -197,12 +197,12 @@ class Relay:
             is_first = False
         return session
 
-    def replay(self, recorded: Session) -> Session:
+    def replay(self, recorded: TrapSession) -> TrapSession:
         """Repeat the runs that ended by themselves, on recorded replies alone; no subject runs.
 
         A run that hangs or ends its process does so alone: another process repeats the runs after it.
         """
-        session = Session()
+        session = TrapSession()
         for recordings in recorded.processes:
             remaining = recordings
             while remaining and not session.is_time_up:
@@ -217,7 +217,7 @@ class Relay:
 
     def _run_process(
         self,
-        session: Session,
+        session: TrapSession,
         seeds: list[int],
         runs: list[TestRun],
         replies: "_Subject | _Recorded",
@@ -241,7 +241,7 @@ class Relay:
             worker.kill()
 
 
-def _remaining(runs: Sequence[TestRun], session: Session) -> list[TestRun]:
+def _remaining(runs: Sequence[TestRun], session: TrapSession) -> list[TestRun]:
     """Return the runs that have not ended, without tests that hang or end their process."""
     ended = {(each.test, each.seed) for each in session.outcomes}
     stopped = {each.test for each in session.outcomes if each.ending not in BY_ITSELF}
@@ -255,7 +255,7 @@ class _Process:
         self,
         trap: Trap,
         exercise: Exercise,
-        session: Session,
+        session: TrapSession,
         worker: Worker,
         replies: "_Subject | _Recorded",
         clock: Clock,

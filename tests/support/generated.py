@@ -13,7 +13,7 @@ from itertools import cycle
 
 from msgspec import Struct
 
-from grader.author.differential import Comparison
+from grader.author.differential import SourceComparison
 from grader.author.mutants import mutants_of
 from grader.author.rewrites import RULES, rewrite
 from grader.checks.outcome import Status
@@ -55,7 +55,7 @@ def right_ones(course: Course, source: object, exercise_id: str, seed: int) -> I
     draw = random.Random(f"{exercise_id}/{seed}")
     bases = _bases(course, exercise_id)
     tried: set[str] = set()
-    with Comparison(source, course, load_exercise(course.description(exercise_id))) as comparison:
+    with SourceComparison(source, course, load_exercise(course.description(exercise_id))) as comparison:
         for name, base in cycle(bases.items()):
             rules = tuple(draw.sample([*RULES], draw.randint(1, MOST_RULES)))
             text = rewrite(base, rules, lambda: draw.random() < SHARE)
@@ -69,7 +69,7 @@ def wrong_ones(course: Course, source: object, exercise_id: str, seed: int) -> I
     draw = random.Random(f"{exercise_id}/{seed}")
     mutants = [(name, each) for name, base in _bases(course, exercise_id).items() for each in mutants_of(base)]
     draw.shuffle(mutants)
-    with Comparison(source, course, load_exercise(course.description(exercise_id))) as comparison:
+    with SourceComparison(source, course, load_exercise(course.description(exercise_id))) as comparison:
         for name, mutant in mutants:
             rules = tuple(draw.sample([*RULES], draw.randint(0, 2)))
             try:

@@ -13,7 +13,7 @@ TOLERANCES = {torch.float32: (1.3e-6, 1e-5), torch.float64: (1e-7, 1e-7), torch.
 BFLOAT16 = (1.6e-2, 1e-5)
 
 
-class Comparison(Struct, frozen=True, kw_only=True):
+class FailedComparison(Struct, frozen=True, kw_only=True):
     """A failed comparison: the largest difference, and the one that was allowed there."""
 
     difference: float
@@ -24,7 +24,7 @@ class Comparisons:
     """The last failed comparison of a test."""
 
     def __init__(self) -> None:
-        self.failed: Comparison | None = None
+        self.failed: FailedComparison | None = None
 
     def clear(self) -> None:
         """Discard the recorded comparison."""
@@ -59,7 +59,7 @@ class Comparisons:
             differences = (one.double() - other.double()).abs()
             place = int(torch.nan_to_num(differences, nan=torch.inf).argmax())
             allowed = atol + rtol * float(other.double().abs().flatten()[place])
-            self.failed = Comparison(difference=float(differences.flatten()[place]), tolerance=allowed)
+            self.failed = FailedComparison(difference=float(differences.flatten()[place]), tolerance=allowed)
 
     def _assert_close(
         self,

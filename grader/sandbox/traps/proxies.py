@@ -206,7 +206,7 @@ class Remote:
 
     def _object(self, value: Handle | Model | Function | Unknown) -> Any:
         if isinstance(value, Handle):
-            kind = ModuleProxy if value.number in self._modules else ObjectProxy
+            kind = SubjectModule if value.number in self._modules else ObjectProxy
             return kind(self, value.number, value.path)
         if isinstance(value, Unknown):
             return Opaque(value.description)
@@ -362,7 +362,7 @@ class ObjectProxy:
         return self._remote.act(action, arguments, keywords, target=self._number, path=self._path, name=name)
 
 
-class ModuleProxy(ObjectProxy):
+class SubjectModule(ObjectProxy):
     """A module in the subject's worker, or a part of it, with the usual methods of `nn.Module`."""
 
     @property  # type: ignore[misc]  # typeshed lets it be set
@@ -383,7 +383,7 @@ class ModuleProxy(ObjectProxy):
         if full in self._data.tensors:
             return self._data.tensors[full]
         if any(each.path == full for each in self._data.structure.nodes):
-            return ModuleProxy(self._remote, self._number, full)
+            return SubjectModule(self._remote, self._number, full)
         return super().__getattr__(name)
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -398,7 +398,7 @@ class ModuleProxy(ObjectProxy):
             return self[str(index % len(self))]
         full = self._full(str(index))
         if any(each.path == full for each in self._data.structure.nodes):
-            return ModuleProxy(self._remote, self._number, full)
+            return SubjectModule(self._remote, self._number, full)
         return super().__getitem__(index)
 
     def __len__(self) -> int:
@@ -428,7 +428,8 @@ class ModuleProxy(ObjectProxy):
     def named_modules(self) -> Iterator[tuple[str, Any]]:
         for each in self._data.structure.nodes:
             if each.path == self._path or not self._path or each.path.startswith(f"{self._path}."):
-                yield each.path[len(self._path) :].removeprefix("."), ModuleProxy(self._remote, self._number, each.path)
+                inner = each.path[len(self._path) :].removeprefix(".")
+                yield inner, SubjectModule(self._remote, self._number, each.path)
 
     def modules(self) -> Iterator[Any]:
         return (each for _, each in self.named_modules())
@@ -456,34 +457,34 @@ class ModuleProxy(ObjectProxy):
     def training(self) -> bool:
         return bool(self._act("read", name="training"))
 
-    def train(self, mode: bool = True) -> "ModuleProxy":
+    def train(self, mode: bool = True) -> "SubjectModule":
         self._act("call", [mode], name="train")
         return self
 
-    def eval(self) -> "ModuleProxy":
+    def eval(self) -> "SubjectModule":
         self._act("call", name="eval")
         return self
 
-    def to(self, *arguments: Any, **keywords: Any) -> "ModuleProxy":
+    def to(self, *arguments: Any, **keywords: Any) -> "SubjectModule":
         self._act("call", arguments, keywords, name="to")
         return self
 
-    def double(self) -> "ModuleProxy":
+    def double(self) -> "SubjectModule":
         return self.to(torch.float64)
 
-    def float(self) -> "ModuleProxy":
+    def float(self) -> "SubjectModule":
         return self.to(torch.float32)
 
-    def half(self) -> "ModuleProxy":
+    def half(self) -> "SubjectModule":
         return self.to(torch.float16)
 
-    def bfloat16(self) -> "ModuleProxy":
+    def bfloat16(self) -> "SubjectModule":
         return self.to(torch.bfloat16)
 
-    def cpu(self) -> "ModuleProxy":
+    def cpu(self) -> "SubjectModule":
         return self
 
-    def requires_grad_(self, requires_grad: bool = True) -> "ModuleProxy":
+    def requires_grad_(self, requires_grad: bool = True) -> "SubjectModule":
         self._act("call", [requires_grad], name="requires_grad_")
         for each in self.parameters():
             each.requires_grad_(requires_grad)
@@ -493,7 +494,7 @@ class ModuleProxy(ObjectProxy):
         for each in self.parameters():
             each.grad = None if set_to_none or each.grad is None else torch.zeros_like(each.grad)
 
-    def apply(self, function: Callable[[Any], Any]) -> "ModuleProxy":
+    def apply(self, function: Callable[[Any], Any]) -> "SubjectModule":
         for each in reversed(list(self.modules())):
             function(each)
         return self
