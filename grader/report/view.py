@@ -46,11 +46,6 @@ class GuideRecord(Struct, frozen=True, kw_only=True):
     """When the guide was first used; 0 for never."""
     predictions: dict[str, bool] = {}
     """Whether the first answer to each question of the first card was right."""
-    explanations: dict[str, bool] = {}
-    """Whether the first answer to each question of the last card was right."""
-    claims: int = 0
-    """How many claims had an answer."""
-    true_claims: int = 0
     true_claims_before_edit: int = 0
     seconds_to_true_claim: float | None = None
     evidence: dict[str, bool] = {}

@@ -214,7 +214,8 @@ class _Hunt:
         self._show(*claim_lines(is_true=answer.is_true, evidence=answer.evidence))
         if answer.is_true is None:
             return None, False
-        self._count_claim(is_true=answer.is_true)
+        if answer.is_true:
+            self._record_true_claim()
         verdict = self._talk.ask("  Is this answer what you expect of right code? y or n, Enter if you don't know: ")
         if verdict is not None and verdict.lower() not in ("y", "yes", "n", "no"):
             return verdict, False
@@ -223,16 +224,14 @@ class _Hunt:
             self._store(evidence={**self._record.evidence, text: answer.is_true})
         return None, is_evidence
 
-    def _count_claim(self, *, is_true: bool) -> None:
+    def _record_true_claim(self) -> None:
         record = self._record
         files = self._course.editable_files(self._exercise.id)
         is_untouched = not any(is_edited(self._course, file) for file in files if file.is_file())
         seconds = record.seconds_to_true_claim
         self._store(
-            claims=record.claims + 1,
-            true_claims=record.true_claims + is_true,
-            true_claims_before_edit=record.true_claims_before_edit + (is_true and is_untouched),
-            seconds_to_true_claim=time.time() - record.started if is_true and seconds is None else seconds,
+            true_claims_before_edit=record.true_claims_before_edit + is_untouched,
+            seconds_to_true_claim=time.time() - record.started if seconds is None else seconds,
         )
 
     def _fix(self) -> None:
@@ -299,8 +298,6 @@ class _Hunt:
                 if question is not None:
                     is_right = self._question(question)
                     self._show(*answered_lines(is_right=is_right, right=question.options[question.right]))
-                    if is_right is not None:
-                        self._store(explanations=_with_first(self._record.explanations, question.text, is_right))
             self._show(*plain_lines(defect.story(), f"Write a test that catches it: see {TRAP_PAGE}."))
 
     def _answer_evidence_again(self, call: StoredCall) -> None:

@@ -14,7 +14,7 @@ from grader.spec.properties import KeepsDtype
 from grader.student.cards import Card, predictions, which_reason, which_test
 from grader.student.evidence import ValueClaim, moved_line, parse_claim
 from grader.student.guide import due_cards
-from grader.student.progress import save_progress
+from grader.student.progress import load_progress, save_progress
 from grader.verdict.verdict import Result
 from tests.support.paths import ROOT
 from tests.support.sampling import EXAMPLE
@@ -70,6 +70,32 @@ def test_fewer_cards_are_due_with_each_hunt_of_a_theme(own_course):
     own_course.description("exercise_16").write_text("title: 5\n", encoding="utf-8")  # another exercise's mistake
     assert due_cards(own_course, exercise, is_fixed=False) == first_two
     assert due_cards(own_course, load_exercise(own_course.description("exercise_01")), is_fixed=True) == [Card.EXPLAIN]
+
+
+OLD_GUIDE = {
+    "started": 5.0,
+    "predictions": {"Which rows?": True},
+    "explanations": {"Why?": False},
+    "claims": 3,
+    "true_claims": 2,
+    "true_claims_before_edit": 1,
+    "seconds_to_true_claim": 60.5,
+    "evidence": {"x unchanged 4": True},
+    "contradicted": ["x unchanged 4"],
+}
+"""The answers in `guide` as progress files had them."""
+
+
+def test_an_old_progress_file_is_read_and_loses_what_nobody_needs(own_course):
+    save_progress(own_course, "exercise_03", Progress())
+    (path,) = (own_course.state_folder() / "progress").iterdir()
+    path.write_bytes(msgspec.json.encode({"score": 4.0, "guide": OLD_GUIDE}))
+    progress = load_progress(own_course, "exercise_03")
+    assert (progress.score, progress.guide.started) == (4.0, 5.0)
+    save_progress(own_course, "exercise_03", progress)
+    stored = msgspec.json.decode(path.read_bytes())["guide"]
+    assert OLD_GUIDE.keys() - stored.keys() == {"explanations", "claims", "true_claims"}
+    assert stored == {name: OLD_GUIDE[name] for name in stored}
 
 
 @pytest.mark.parametrize(
