@@ -122,12 +122,13 @@ def _undetermined(observations: Sequence[Observation], *, is_time_up: bool) -> s
 
 
 def _fails_always(observation: Observation, number: int) -> bool:
+    """Return whether every run failed. A run that hung or ended its process has no outcome, so it catches nothing."""
     outcomes = _of(observation.outcomes, number)
-    return bool(outcomes) and not any(each.passed for each in outcomes)
+    return bool(outcomes) and all(each.ending is Ending.FAILED for each in outcomes)
 
 
 def _fails_sometimes(observation: Observation, number: int) -> bool:
-    return any(not each.passed for each in _of(observation.outcomes, number))
+    return any(each.ending is Ending.FAILED for each in _of(observation.outcomes, number))
 
 
 def _counting(tests: Sequence[TestResult]) -> list[int]:
