@@ -11,7 +11,7 @@ from grader.author.output_shapes import describe_shapes
 from grader.author.proof import Step
 from grader.author.rewrites import rewrites_of
 from grader.checks.case import make_case, seed_draws
-from grader.checks.outcome import Key, Status, variant_name
+from grader.checks.outcome import Key, Status, defects_in, variant_name
 from grader.checks.reference import Reference
 from grader.errors import BrokenExerciseError
 from grader.processes.workers import WorkerSource
@@ -187,7 +187,7 @@ class _Verdicts:
             verdict = self._verdict(text, seed)
             if all(check.status is Status.PASSED for check in verdict.checks):
                 problems.append(f"with seed {seed} {name} passes every check; remove it, or add a check that fails")
-            elif verdict.near_miss not in name.split("+"):
+            elif verdict.near_miss not in defects_in(name):
                 found = verdict.near_miss or "none"
                 problems.append(
                     f"with seed {seed} {name} is recognized as {found}; it behaves like another near miss or a "

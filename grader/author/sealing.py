@@ -6,7 +6,7 @@ import msgspec
 from msgspec import Struct
 
 from grader.author.explaining import lock_explanations
-from grader.checks.outcome import Examination, Key, Status, variant_name
+from grader.checks.outcome import Examination, Key, Status, defects_in, variant_name
 from grader.checks.recording import Recorder
 from grader.checks.runner import Runner, new_reference
 from grader.errors import BrokenExerciseError
@@ -133,4 +133,4 @@ def _by_numbers(exercise: Exercise, variant: str) -> str:
     """Return a variant's name with the numbers of its defects, and of its near miss, in place of their ids."""
     numbers = {defect: str(number) for defect, number in exercise.numbers().items()}
     numbers |= {each.id: near_miss_id(number) for number, each in enumerate(exercise.near_misses, 1)}
-    return variant_name(frozenset(numbers[name] for name in variant.split("+") if name))
+    return variant_name(frozenset(numbers[name] for name in defects_in(variant)))

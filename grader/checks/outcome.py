@@ -464,9 +464,14 @@ def variant_name(subset: frozenset[str]) -> str:
     return "+".join(sorted(subset))
 
 
+def defects_in(variant: str) -> frozenset[str]:
+    """Return the ids of the defects that the variant of that name has; the reverse of `variant_name`."""
+    return frozenset(variant.split("+")) if variant else frozenset()
+
+
 def has_defect(variant: str, defect: str) -> bool:
     """Return whether the variant of that name has the defect."""
-    return defect in variant.split("+")
+    return defect in defects_in(variant)
 
 
 def in_words(check: str) -> str:

@@ -23,6 +23,7 @@ from grader.checks.outcome import (
     Key,
     Outcome,
     Status,
+    defects_in,
     has_defect,
     variant_name,
 )
@@ -521,8 +522,7 @@ class VariantComparison:
         return [
             (_statements(methods[name]), _statements(methods[with_it]))
             for name in methods
-            if not has_defect(name, defect)
-            and (with_it := variant_name(frozenset({defect, *name.split("+")}) - {REFERENCE})) in methods
+            if not has_defect(name, defect) and (with_it := variant_name(defects_in(name) | {defect})) in methods
         ]
 
     def _find_edited(self) -> set[str]:

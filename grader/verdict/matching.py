@@ -6,7 +6,7 @@ from typing import Any
 
 from msgspec import structs
 
-from grader.checks.outcome import REFERENCE, Examination, FailureKind, Key, Outcome, Status, variant_name
+from grader.checks.outcome import Examination, FailureKind, Key, Outcome, Status, defects_in, variant_name
 from grader.spec.exercise import Defect, Exercise
 from grader.spec.fragments import replace_fragment
 from grader.verdict.attribution import AFTER_VALUES, STANDING, WITH_GRADIENTS, Reading, VariantComparison
@@ -92,7 +92,7 @@ def _variants_with(uncertain: Collection[str], matching_variants: list[str]) -> 
     """
     names = {name: {name} for name in uncertain}
     for matching in matching_variants[:1]:
-        others = frozenset(matching.split("+")) - {REFERENCE}
+        others = defects_in(matching)
         names |= {variant_name(others | {each}): {each} for each in uncertain if others and each not in others}
     return [*names.items()]
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 
-from grader.checks.outcome import Examination, Key, variant_name
+from grader.checks.outcome import Examination, Key, defects_in, variant_name
 from grader.errors import SpecError
 from grader.spec.exercise import Exercise
 from grader.spec.fragments import make_near_miss
@@ -35,14 +35,12 @@ def find_near_miss(
     ids = {each.id for each in exercise.near_misses}  # none in an edition without hints
     failures = examination.failures()
     names = [
-        name
-        for name, signatures in key.near_misses.items()
-        if signatures == failures != {} and ids.intersection(name.split("+"))
+        name for name, signatures in key.near_misses.items() if signatures == failures != {} and ids & defects_in(name)
     ]
     if not names or not VariantComparison(exercise, key, examination).unexplained:
         return ""
     for name in names:
         deviations = examine(name, {*failures}).deviations
         if all(is_same(value, deviations.get(check)) for check, value in examination.deviations.items()):
-            return ids.intersection(name.split("+")).pop()
+            return next(iter(ids & defects_in(name)))
     return ""

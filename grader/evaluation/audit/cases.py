@@ -8,6 +8,7 @@ import msgspec
 import yaml
 from msgspec import Struct
 
+from grader.checks.outcome import variant_name
 from grader.errors import UsageError
 from grader.spec.exercise import Exercise
 from grader.spec.fragments import put_back
@@ -152,7 +153,7 @@ def _variants(exercise: Exercise, reference: str) -> Iterator[Case]:
             yield Case(
                 corpus=Corpus.VARIANTS,
                 exercise=exercise.id,
-                name="+".join(sorted(subset)),
+                name=variant_name(frozenset(subset)),
                 source=put_back(reference, chosen),
                 is_right=all(defect.stretch for defect in chosen),
                 expect=Expectation(

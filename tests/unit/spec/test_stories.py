@@ -65,7 +65,7 @@ def invented(course) -> tuple[Exercise, Verdict]:
             kind=PictureKind.MOVEMENT,
             maps=[
                 Map(
-                    title="how far it moved",
+                    title="how far each output moved",
                     cells=[[0.9 if row == column else 0.2 for column in range(3)] for row in range(3)],
                     marked=[(row, column) for row in range(3) for column in range(3) if row != column],
                 )
