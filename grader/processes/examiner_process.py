@@ -1,4 +1,4 @@
-"""Both ends of an examiner process: its owner starts, asks, cancels and restarts it; the process reads its requests.
+"""Both ends of an examiner process: its owner starts, asks, cancels and restarts it; the process answers requests.
 
 A `Service` is the program that the process runs.
 """
@@ -9,12 +9,13 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
-from typing import Self
+from collections.abc import Callable, Iterator
+from typing import Generic, NoReturn, ParamSpec, Self, TypeVar
 
+import msgspec
 from msgspec import Struct
 
-from grader.errors import KitError
+from grader.errors import KitError, LostNurseryError, error_named
 from grader.processes.deadlines import EXAMINER_END_SECONDS, EXAMINER_START_SECONDS
 from grader.sandbox import wire
 from grader.sandbox.wire import ClosedError
@@ -23,11 +24,13 @@ from grader.spec.paths import PACKAGE
 MOST_DEATHS = 2
 """Number of process deaths after which a request is given up."""
 
+P = ParamSpec("P")
+T = TypeVar("T")
 Stamps = tuple[tuple[str, int, int], ...]
 
 
 class Service(Struct, frozen=True, kw_only=True):
-    """The module that a process runs with `python -m`, and its arguments; the module answers `Requests`."""
+    """The module that a process runs with `python -m`, and its arguments; the module calls `run_service`."""
 
     module: str
     arguments: tuple[str, ...]
@@ -36,15 +39,24 @@ class Service(Struct, frozen=True, kw_only=True):
 class Request(Struct, frozen=True, kw_only=True):
     """A request to a service.
 
-    `name` is used in messages, and `seconds` is the time limit. The service prepares for a `topic` once;
-    the process restarts if the `stamps` of the topic's files have changed since.
+    `body` has the type of the service's `Requests`. `name` is used in messages, and `seconds` is the time limit.
+    The service prepares for a `topic` once; the process restarts if the `stamps` of the topic's files have changed
+    since.
     """
 
-    body: bytes
+    body: object
     name: str
     seconds: float
     topic: str = ""
     stamps: Stamps = ()
+
+
+class _Reply(Struct, frozen=True, kw_only=True):
+    """The encoded answer, or an error of the kit: the name of its class in `grader.errors`, and its message."""
+
+    answer: bytes = b""
+    error: str = ""
+    error_message: str = ""
 
 
 class CancelledError(KitError):
@@ -85,16 +97,22 @@ class ExaminerProcess:
         """Return whether the process has prepared the topic, so that its next request is faster."""
         return topic in self._stamps
 
-    def ask(self, request: Request) -> bytes:
-        """Return the answer; raise `ExaminerDiedError` or `CancelledError` on failure."""
+    def ask(self, request: Request, answer_type: type[T]) -> T:
+        """Return the answer, or raise the error of the kit that the service raised.
+
+        Raise `ExaminerDiedError` or `CancelledError` if the process does not answer.
+        """
         if request.topic:
             if self._stamps.get(request.topic, request.stamps) != request.stamps:
                 self.close()
             self._stamps[request.topic] = request.stamps
         for _ in range(MOST_DEATHS):
-            answer = None if self.is_cancelled else self._ask_once(request)
-            if answer is not None:
-                return answer
+            frame = None if self.is_cancelled else self._ask_once(request)
+            if frame is not None:
+                reply = msgspec.msgpack.decode(frame, type=_Reply)
+                if reply.error:
+                    raise error_named(reply.error, reply.error_message)
+                return msgspec.msgpack.decode(reply.answer, type=answer_type)
             if self.is_cancelled:
                 raise CancelledError(f"{request.name} was cancelled")
         raise ExaminerDiedError(f"the examiner process died twice while judging {request.name}")
@@ -134,7 +152,7 @@ class ExaminerProcess:
             process.returncode = 0  # the parent reaps it
 
     def _ask_once(self, request: Request) -> bytes | None:
-        """Return the answer, or None if the process died. The process is killed at its deadline."""
+        """Return the reply, or None if the process died. The process is killed at its deadline."""
         process = self._started()
         assert process.stdin is not None
         assert process.stdout is not None
@@ -142,7 +160,7 @@ class ExaminerProcess:
         deadline.daemon = True
         deadline.start()
         try:
-            process.stdin.write(wire.frame(request.body))
+            process.stdin.write(wire.frame(msgspec.msgpack.encode(request.body)))
             process.stdin.flush()
             return wire.read_frame(process.stdout.read)
         except (BrokenPipeError, ClosedError):
@@ -176,21 +194,41 @@ class ExaminerProcess:
         return self._process
 
 
-class Requests:
-    """In an examiner process: iterate over the bodies of requests from stdin, and answer each before the next."""
+def run_service(serve: Callable[[], None]) -> NoReturn:
+    """Be an examiner process: call `serve`, which answers `Requests` until stdin ends, and exit."""
+    status = 0
+    try:
+        serve()
+    except (BrokenPipeError, LostNurseryError):
+        pass  # the owner is gone, or notices the end of the pipe
+    except KeyboardInterrupt:
+        status = 130
+    sys.stderr.flush()
+    os._exit(status)
 
-    def __init__(self) -> None:
+
+class Requests(Generic[T]):
+    """In an examiner process: iterate over the requests from stdin, and answer each before the next."""
+
+    def __init__(self, request_type: type[T]) -> None:
+        self._decoder = msgspec.msgpack.Decoder(request_type)
         self._answers = os.fdopen(os.dup(1), "wb")
         os.dup2(2, 1)  # other printed output must not mix with answers
 
-    def __iter__(self) -> Iterator[bytes]:
+    def __iter__(self) -> Iterator[T]:
         with contextlib.suppress(ClosedError):
             while True:
-                yield wire.read_frame(sys.stdin.buffer.read)
+                yield self._decoder.decode(wire.read_frame(sys.stdin.buffer.read))
 
-    def answer(self, body: bytes) -> None:
-        """Answer the last request."""
-        self._answers.write(wire.frame(body))
+    def answer(self, function: Callable[P, object], *args: P.args, **kwargs: P.kwargs) -> None:
+        """Answer the last request with what the function returns or with the error of the kit that it raises."""
+        try:
+            reply = _Reply(answer=msgspec.msgpack.encode(function(*args, **kwargs)))
+        except LostNurseryError:
+            raise  # this process cannot judge any more; its owner starts another
+        except KitError as error:
+            reply = _Reply(error=type(error).__name__, error_message=str(error))
+        self._answers.write(wire.frame(msgspec.msgpack.encode(reply)))
         self._answers.flush()
 
 

@@ -5,10 +5,12 @@ import contextlib
 import os
 import threading
 from collections.abc import Iterator
-from typing import Self
+from typing import Self, TypeVar
 
 from grader.errors import KitError
 from grader.processes.examiner_process import CancelledError, ExaminerProcess, Request, Service
+
+T = TypeVar("T")
 
 
 class ExaminerPool:
@@ -95,14 +97,14 @@ class PoolClient:
         self._at_work: set[ExaminerProcess] = set()
         self._is_cancelled = False
 
-    def ask(self, request: Request) -> bytes:
+    def ask(self, request: Request, answer_type: type[T]) -> T:
         """Return the answer; raise the same errors as `ExaminerProcess.ask`."""
         with self._pool.lend(self._service, request.topic) as examiner:
             self._at_work.add(examiner)
             if self._is_cancelled:
                 examiner.cancel()
             try:
-                return examiner.ask(request)
+                return examiner.ask(request, answer_type)
             finally:
                 self._at_work.discard(examiner)
 

@@ -1,9 +1,7 @@
 """Judge traps in a pool's processes, which hold torch and pytest between traps."""
 
-import msgspec
 from msgspec import Struct
 
-from grader.errors import error_named
 from grader.processes.examiner_process import Request, Service
 from grader.processes.pool import ExaminerPool, PoolClient
 from grader.spec.paths import Course
@@ -32,14 +30,6 @@ class TrapRequest(Struct, frozen=True, kw_only=True):
     home: Home | None = None
 
 
-class TrapAnswer(Struct, frozen=True, kw_only=True):
-    """The result, or an error of the kit: the name of its class in `grader.errors`, and its message."""
-
-    result: TrapResult | None = None
-    error: str = ""
-    error_message: str = ""
-
-
 class PooledTrapJudge:
     """Judges traps of one course, from any number of threads. `lanes` as for `TrapJudge`."""
 
@@ -60,16 +50,10 @@ class PooledTrapJudge:
         Raises what `TrapJudge` raises, and `ExaminerDiedError`.
         """
         request = Request(
-            body=msgspec.msgpack.encode(
-                TrapRequest(exercise=exercise_id, trap=trap, seed=seed, is_proof=is_proof, home=home)
-            ),
+            body=TrapRequest(exercise=exercise_id, trap=trap, seed=seed, is_proof=is_proof, home=home),
             name=trap.name,
             seconds=PROOF_SECONDS if is_proof else MOST_SECONDS,
             topic=exercise_id,
             stamps=self._course.stamps(exercise_id),
         )
-        answer = msgspec.msgpack.decode(self._client.ask(request), type=TrapAnswer)
-        if answer.error:
-            raise error_named(answer.error, answer.error_message)
-        assert answer.result is not None
-        return answer.result
+        return self._client.ask(request, TrapResult)

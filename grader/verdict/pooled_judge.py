@@ -1,9 +1,7 @@
 """Judge submissions in a pool's examiner processes, which hold torch, checks and references between submissions."""
 
-import msgspec
 from msgspec import Struct
 
-from grader.errors import error_named
 from grader.processes.examiner_process import Request, Service
 from grader.processes.pool import ExaminerPool, PoolClient
 from grader.spec.loading import load_exercise
@@ -21,17 +19,6 @@ class JudgeRequest(Struct, frozen=True, kw_only=True):
     submission: Submission
     file: str
     seed: int
-
-
-class Answer(Struct, frozen=True, kw_only=True):
-    """The verdict, or an error of the kit.
-
-    `error` is the name of the exception's class in `grader.errors`, `error_message` its message.
-    """
-
-    verdict: Verdict | None = None
-    error: str = ""
-    error_message: str = ""
 
 
 class PooledJudge:
@@ -56,22 +43,14 @@ class PooledJudge:
             return refused
         assert isinstance(read, Submission)
         request = Request(
-            body=msgspec.msgpack.encode(JudgeRequest(exercise=exercise_id, submission=read, file=file, seed=seed)),
+            body=JudgeRequest(exercise=exercise_id, submission=read, file=file, seed=seed),
             name=read.name,
             seconds=exercise.limits.seconds.total,
             topic=exercise_id,
             stamps=self._course.stamps(exercise_id),
         )
-        verdict = self._ask(request).verdict
-        assert verdict is not None
-        return verdict
+        return self._client.ask(request, Verdict)
 
     def cancel(self) -> None:
         """End the requests in progress and refuse new ones, permanently. Callable from any thread."""
         self._client.cancel()
-
-    def _ask(self, request: Request) -> Answer:
-        answer = msgspec.msgpack.decode(self._client.ask(request), type=Answer)
-        if answer.error:
-            raise error_named(answer.error, answer.error_message)
-        return answer

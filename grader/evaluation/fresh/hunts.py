@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Struct
 
 from grader.api import open_course, plain_seed
-from grader.errors import KitError, UsageError, require_package
+from grader.errors import UsageError, require_package
 from grader.evaluation.catalogue import Hunt, hunt_of
 from grader.evaluation.fresh.orders import Order, Report
 from grader.processes.examiner_process import ExaminerProcess, Request, Service
@@ -77,8 +77,5 @@ def _made(order: Order, course: Course) -> Generator[Progress, None, None]:
     with ExaminerProcess(service) as process:
         for number in itertools.count(1):
             name = exercise_id_of(number)
-            request = Request(body=str(number).encode(), name=name, seconds=MOST_SECONDS)
-            report = msgspec.json.decode(process.ask(request), type=Report)
-            if report.error:
-                raise KitError(report.error)
+            report = process.ask(Request(body=number, name=name, seconds=MOST_SECONDS), Report)
             yield Progress(hunt=hunt_of(course, report.exercise), dropped=report.dropped)

@@ -13,8 +13,7 @@ class Order(Struct, frozen=True, kw_only=True):
 
 
 class Report(Struct, frozen=True, kw_only=True):
-    """The hunt that was written, or the error. `dropped` counts the drafts that were dropped so far, by the reason."""
+    """The hunt that was written. `dropped` counts the drafts that were dropped so far, by the reason."""
 
-    exercise: str = ""
-    dropped: dict[str, int] = {}
-    error: str = ""
+    exercise: str
+    dropped: dict[str, int]

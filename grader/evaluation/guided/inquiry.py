@@ -3,10 +3,8 @@
 The questions and claims are those of `python -m grader guide`. The kit answers them by running code.
 """
 
-import msgspec
 from msgspec import Struct
 
-from grader.errors import error_named
 from grader.processes.examiner_process import Request, Service
 from grader.processes.pool import ExaminerPool, PoolClient
 from grader.spec.paths import Course
@@ -48,9 +46,6 @@ class Findings(Struct, frozen=True, kw_only=True):
     forms: list[tuple[str, str]] = []
     """The forms of claims, each with its meaning; none if the starter makes no value."""
     claims: list[AnsweredClaim] = []
-    error: str = ""
-    """The name of an error's class in `grader.errors`; empty if there was none."""
-    error_message: str = ""
 
 
 _pool = ExaminerPool(1)
@@ -62,19 +57,15 @@ def inquire(course: Course, exercise_id: str, claims: list[str] | None = None) -
     Raise `SpecError` for a wrong description, `BrokenExerciseError` if the reference fails its own checks, and other
     `KitError`s if the kit cannot answer.
     """
-    inquiry = Inquiry(exercise=exercise_id, claims=claims or [])
     request = Request(
-        body=msgspec.msgpack.encode(inquiry),
+        body=Inquiry(exercise=exercise_id, claims=claims or []),
         name=exercise_id,
         seconds=MOST_SECONDS,
         topic=exercise_id,
         stamps=course.stamps(exercise_id),
     )
     client = PoolClient(_pool, Service(module=SERVICE, arguments=(str(course.root),)))
-    found = msgspec.msgpack.decode(client.ask(request), type=Findings)
-    if found.error:
-        raise error_named(found.error, found.error_message)
-    return found
+    return client.ask(request, Findings)
 
 
 def close() -> None:

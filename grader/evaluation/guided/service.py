@@ -1,16 +1,12 @@
 """The program of a process that answers inquiries: `python -m grader.evaluation.guided.service ROOT` reads requests."""
 
-import os
 import sys
 from pathlib import Path
-from typing import NoReturn
 
-import msgspec
-
-from grader.errors import KitError, LostNurseryError, UsageError
+from grader.errors import UsageError
 from grader.evaluation.catalogue import hunt_of
 from grader.evaluation.guided.inquiry import SEED, AnsweredClaim, Findings, Inquiry
-from grader.processes.examiner_process import Requests
+from grader.processes.examiner_process import Requests, run_service
 from grader.report.guide import forms_with
 from grader.spec.loading import load_exercise
 from grader.spec.paths import Course
@@ -69,31 +65,12 @@ def _parsed(text: str) -> ValueClaim | str:
         return str(error)
 
 
-def _serve(course: Course) -> None:
-    """Answer requests until stdin ends."""
-    requests = Requests()
+def _serve() -> None:
+    course, requests = Course(root=Path(sys.argv[1])), Requests(Inquiry)
     with open_judge(course, strict=True, for_many=True) as judge:
-        for body in requests:
-            requests.answer(msgspec.msgpack.encode(_reply(course, judge, body)))
-
-
-def _reply(course: Course, judge: Judge, body: bytes) -> Findings:
-    try:
-        return find_out(course, judge, msgspec.msgpack.decode(body, type=Inquiry))
-    except LostNurseryError:
-        raise  # this process cannot judge any more; its owner starts another
-    except KitError as error:
-        return Findings(error=type(error).__name__, error_message=str(error))
-
-
-def _main() -> NoReturn:
-    try:
-        _serve(Course(root=Path(sys.argv[1])))
-    except (BrokenPipeError, LostNurseryError):
-        pass  # the owner is gone, or notices the end of the pipe
-    sys.stderr.flush()
-    os._exit(0)
+        for inquiry in requests:
+            requests.answer(find_out, course, judge, inquiry)
 
 
 if __name__ == "__main__":
-    _main()
+    run_service(_serve)
