@@ -1,53 +1,25 @@
 """The context in which a property's function runs, and the registry of these functions."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from grader.checks.case import Case
 from grader.checks.proxies import ModuleProxy, Subject
 from grader.checks.reference_cache import ReferenceCache
-from grader.checks.tape import Step, Tape
 from grader.spec.exercise import Exercise
 from grader.spec.properties import Property
 
 P = TypeVar("P", bound=Property)
 
 
+@dataclass(frozen=True, kw_only=True)
 class Context:
-    """What a property works with: two module factories and the exercise.
+    """What a property works with: two module factories and the exercise."""
 
-    `read_printed` returns the new output on stdout. `are_calling_variants_tried` returns whether checks still call the
-    module in calling variants: they stop after a variant in which it did not answer. `last_returned` returns the value
-    of the submission's last call. `tape` records the requests of a size case.
-    """
-
-    def __init__(
-        self,
-        *,
-        subject: Subject,
-        reference: ReferenceCache,
-        exercise: Exercise,
-        read_printed: Callable[[], bytes] = bytes,
-        are_calling_variants_tried: Callable[[], bool] = lambda: True,
-        last_returned: Callable[[], Any] = lambda: None,
-        tape: Tape | None = None,
-    ) -> None:
-        self.subject = subject
-        self.reference = reference
-        self.exercise = exercise
-        self.read_printed = read_printed
-        self.are_calling_variants_tried = are_calling_variants_tried
-        self.last_returned = last_returned
-        self._tape = tape
-
-    def begin_size_case(self) -> None:
-        """Drop what the tape recorded at smaller sizes."""
-        if self._tape is not None:
-            self._tape.steps = []
-
-    def recorded_steps(self) -> list[Step]:
-        """Return the requests of this size case if they are recorded."""
-        return [] if self._tape is None else self._tape.steps
+    subject: Subject
+    reference: ReferenceCache
+    exercise: Exercise
 
     def pair(
         self, check: Property, case: Case, dtype: str = "", variation: str = ""

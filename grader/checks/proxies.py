@@ -263,7 +263,7 @@ class Subject:
     """Builds the submission's class in the worker."""
 
     def __init__(self, session: Session) -> None:
-        self._session = session
+        self.session = session
         self._count = 0
 
     def __call__(self, **arguments: Any) -> ModuleProxy:
@@ -288,19 +288,19 @@ class Subject:
         self._count += 1
         weights = None if like is None else {name: from_tensor(value) for name, value in like.weights().items()}
         values = _values(arguments)
-        interface = self._session.exercise.interface
+        interface = self.session.exercise.interface
         build = Build(
             module=self._count,
             entry=variation or entry or interface.entry(),
             arguments=values,
             dtype=dtype,
-            probe=self._session.exercise.variations[variation] if variation else "",
+            probe=self.session.exercise.variations[variation] if variation else "",
             adapter=None if variation else adapter_of(interface),
             parameters=weights,
             keeps_weights=keeps_weights,
         )
         is_entry = bool(variation) or entry in ("", interface.entry())
-        module = RemoteProxy(self._session, build, is_entry=is_entry)
+        module = RemoteProxy(self.session, build, is_entry=is_entry)
         if at_once:
             module.build()
         return module

@@ -358,15 +358,7 @@ class Runner:
 
     def _context(self, session: Session) -> Context:
         """Return the context of one check."""
-        return Context(
-            subject=Subject(session),
-            reference=self.reference,
-            exercise=self.exercise,
-            read_printed=session.printed,
-            are_calling_variants_tried=lambda: session.observed.answers_in_calling_variants,
-            last_returned=lambda: session.log.returned,
-            tape=session.tape,
-        )
+        return Context(subject=Subject(session), reference=self.reference, exercise=self.exercise)
 
     def _result(self, session: Session, check: str, error: Exception | None, seconds: float) -> _CheckRun:
         """Return the result of a check that returned or raised `error`."""

@@ -154,8 +154,9 @@ class Session:
         return self._load()
 
     def renew(self) -> None:
-        """Restart the clocks, for people who debug a check without a total time limit."""
+        """Restart the clocks and forget the observations: without a total time limit, each check is debugged alone."""
         self._budget.renew()
+        self.observed = Observed()
         self._hangs.clear()
         self.begin_check(has_full_time=True)
 
@@ -169,6 +170,12 @@ class Session:
         self._allow("a check", min(least, self.exercise.limits.seconds.check))
         if has_full_time:
             self._budget.extend(self.exercise.limits.seconds.check)
+
+    def begin_size_case(self) -> None:
+        """Discard what the submission printed, and what the tape recorded, at smaller sizes."""
+        self.printed()
+        if self.tape is not None:
+            self.tape.steps = []
 
     def why_over(self) -> str:
         """Return why no more checks run; empty if they do."""

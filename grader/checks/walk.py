@@ -132,18 +132,17 @@ def _run_in_grad_mode(
 
     `tolerated` is the number of those comparisons.
     """
-    context.read_printed()  # discard output printed at smaller sizes
-    context.begin_size_case()
+    session = context.subject.session
+    session.begin_size_case()
     with recorded() as compared, counted_comparisons(tolerated) as counted:
         try:
             case = context.reference.draw(size_case.name, partial(_draw_case, context, check, size_case))
             try_case(check, context, structs.replace(case, grad=grad))
         except Exception as error:  # noqa: BLE001 - the caller raises it again with its sizes
             failure = error if isinstance(error, Failure) and error.wrong else None
-            returned = context.last_returned() if failure is None or failure.returned is None else failure.returned
+            returned = session.log.returned if failure is None or failure.returned is None else failure.returned
             value_path = failure.wrong.path_within(returned) if failure and failure.wrong else None
-            printed = last_lines(context.read_printed())
-            steps = context.recorded_steps()
+            printed = last_lines(session.printed())
             point = FailurePoint(size_case=size_case.name, grad=grad, comparisons=counted.done)
             return SizeCaseFailedError(
                 error,
@@ -152,7 +151,7 @@ def _run_in_grad_mode(
                 value_path=value_path,
                 point=point,
                 in_training=check.training,
-                steps=steps,
+                steps=session.tape.steps if session.tape else [],
             )
     return PassedSizeCase(sizes=size_case.sizes, compared=compared)
 

@@ -21,7 +21,6 @@ from grader.author.release import release
 from grader.author.sealing import seal
 from grader.author.spoilers import find_spoilers
 from grader.checks.case import Case, make_case, seed_draws
-from grader.checks.context import Context
 from grader.checks.outcome import LARGE_SCALE, FailureKind, Finding, Layout, Status
 from grader.checks.recording import Recording
 from grader.checks.reference import AbsentReference
@@ -536,14 +535,14 @@ def by_heart(course: Course, edition: Course) -> str:
     exercise, seed = load_exercise(edition.description("exercise_03")), KEY_SEED
     check = next(each for each in exercise.checks if each.id == "values")
     recording = Recording(edition.answers("exercise_03"))
-    context = Context(subject=None, reference=ReferenceCache(AbsentReference(), recording), exercise=exercise)
-    context.reference.begin(check.id, seed, "float32")
+    reference = ReferenceCache(AbsentReference(), recording)
+    reference.begin(check.id, seed, "float32")
     known = {}
     for size_case in size_cases_of(check, exercise, seed).all():
         seed_draws(size_case.name)
         case = make_case(exercise, check, size_case.sizes, size_case.calling_variants, is_plain=size_case.is_plain)
-        context.reference.draw(size_case.name, lambda case=case: case)
-        theirs = context.reference.build(case.arguments)
+        reference.draw(size_case.name, lambda case=case: case)
+        theirs = reference.build(case.arguments)
         if case.is_plain:
             passed = theirs.differentiate(None, "", **case.inputs)
             gradients = {name: each.tolist() for name, each in {**passed.parameters, **passed.inputs}.items()}

@@ -20,7 +20,7 @@ from grader.checks.case import seed_draws
 from grader.checks.context import Context
 from grader.checks.proxies import MisfitError, Pass
 from grader.checks.reference import LocalModule, Reference, _copied, import_variation
-from grader.checks.session import SubjectRaisedError
+from grader.checks.session import CheckLog, Observed, SubjectRaisedError
 from grader.checks.size_cases import size_cases_of
 from grader.checks.subjects import adapter_of
 from grader.checks.walk import walk
@@ -78,10 +78,24 @@ class OwnModule(LocalModule):
             super().load_from(other)
 
 
+class OwnSession:
+    """What checks ask a session for besides requests: `OwnSubject` answers those."""
+
+    def __init__(self) -> None:
+        self.observed, self.log, self.tape = Observed(), CheckLog(), None
+
+    def begin_size_case(self) -> None:
+        pass
+
+    def printed(self) -> bytes:
+        return b""
+
+
 class OwnSubject:
     """Builds a submission's class in this process, as `grader.checks.proxies.Subject` does in a worker."""
 
     def __init__(self, source: str, exercise: Exercise) -> None:
+        self.session = OwnSession()
         self._output = io.StringIO()
         self._namespace = types.ModuleType(IMPORTED_AS)
         self._adapter, self._entry = adapter_of(exercise.interface), exercise.interface.entry()
@@ -151,9 +165,7 @@ class Hunt:
 
     def context(self, source: str) -> Context:
         """Submission and reference side by side; whatever the submission raises while it loads is raised."""
-        return Context(
-            subject=OwnSubject(source, self.exercise.interface), reference=self.reference, exercise=self.exercise
-        )
+        return Context(subject=OwnSubject(source, self.exercise), reference=self.reference, exercise=self.exercise)
 
 
 def _property(check: Any, seed: int) -> Check:

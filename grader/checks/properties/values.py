@@ -79,7 +79,7 @@ def try_matches_reference(check: MatchesReference, context: Context, case: Case)
                 tensor, within = failure.wrong and failure.wrong.tensor, (FLOAT32.relative, FLOAT32.absolute)
                 failure.add(explanation=explanations.explain_by_mask(tensor, unmasked, *within))
             raise
-    if case.calling_variants and context.are_calling_variants_tried():
+    if case.calling_variants and context.subject.session.observed.answers_in_calling_variants:
         axes = axes_of_checked(context.exercise, check)
         compare_in_calling_variants(
             case, check.method, ours, theirs, context.exercise, axes=axes, gradients=check.gradients
