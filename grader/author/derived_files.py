@@ -89,7 +89,7 @@ def _mended(course: Course, exercise: Exercise, starter: str) -> str:
 def compare_sources(course: Course, exercise: Exercise) -> Step:
     """Compare the starter and the notebook with the reference in which every defect was put back."""
     module, notebook = (course.pristine(path) for path in course.editable_files(exercise.id))
-    reference = course.reference(exercise.id).read_text(encoding="utf-8")
+    reference = course.reference_text(exercise.id)
     expected = put_back(reference, exercise.defects)
     problems = []
     starter = module.read_text(encoding="utf-8")

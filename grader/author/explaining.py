@@ -23,7 +23,7 @@ def lock_explanations(course: Course, runner: Runner, source: WorkerSource) -> L
     A defect that changes no compared value gets no lock: it is explained when the file is handed in.
     """
     exercise = runner.exercise
-    text = course.reference(exercise.id).read_text(encoding="utf-8")
+    text = course.reference_text(exercise.id)
     with extend_time_limit(runner):
         weights = _ask_reference(course, runner, text)
         answers = {

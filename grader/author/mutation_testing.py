@@ -22,7 +22,7 @@ def try_mutants(source: WorkerSource, root: Path, exercise_id: str, mutants: lis
     A survivor that looks like a rewording of the reference, and computes the same values, is equivalent.
     """
     course = Course(root=root)
-    reference = course.reference(exercise_id).read_text(encoding="utf-8")
+    reference = course.reference_text(exercise_id)
     with Runner(course, load_exercise(course.description(exercise_id)), source) as runner:
         only: list[str] = []  # all checks
         if not has_key(course, exercise_id):  # checks that fail on the reference say nothing about its mutants

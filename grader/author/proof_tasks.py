@@ -40,7 +40,7 @@ def judge_rewrites(source: WorkerSource, root: Path, exercise_id: str) -> list[S
     """Prove that rewrites of the reference that compute the same get full marks."""
     course = Course(root=root)
     exercise, name = load_exercise(course.description(exercise_id)), course.module_name(exercise_id)
-    reference = course.reference(exercise_id).read_text(encoding="utf-8")
+    reference = course.reference_text(exercise_id)
     with SourceComparison(source, course, exercise) as comparison:
         rewrites = [
             each
@@ -109,7 +109,7 @@ class _Verdicts:
         self._judge = judge
         self._exercise = exercise
         self._key = key
-        self._reference = course.reference(exercise.id).read_text(encoding="utf-8")
+        self._reference = course.reference_text(exercise.id)
         self._verdicts: dict[tuple[str, int, str], Verdict] = {}
 
     def scores(self) -> Step:

@@ -85,7 +85,7 @@ def _record_seed(course: Course, runner: Runner, recorder: Recorder, seed: int) 
     """Record one seed; return whether a check fails the starter."""
     exercise = runner.exercise
     checks = [check.id for check in exercise.checks]
-    text = course.reference(exercise.id).read_text(encoding="utf-8")
+    text = course.reference_text(exercise.id)
     runner.reference.needs_all_size_cases = True
     examination = runner.examine(submission_from_text(text), seed, only=checks)
     runner.reference.needs_all_size_cases = False

@@ -38,7 +38,7 @@ def advise(source: WorkerSource, root: Path, exercise_id: str, mutants: list[Mut
     """Return the survivors, each with checks that catch it, or else with its difference from the reference."""
     course = Course(root=root)
     exercise = load_exercise(course.description(exercise_id))
-    reference = course.reference(exercise_id).read_text(encoding="utf-8")
+    reference = course.reference_text(exercise_id)
     if not _passes(course, exercise, source, reference):
         return [_survivor(mutant, is_comparable=False) for mutant in mutants]
     interface = find_interface(reference, "the reference")

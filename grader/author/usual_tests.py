@@ -28,7 +28,7 @@ def run_usual_tests(source: WorkerSource, root: Path, exercise_id: str) -> list[
     """Prove that each test in `missed_by` passes on the starter and with its defect alone."""
     course = Course(root=root)
     exercise = load_exercise(course.description(exercise_id))
-    reference = course.reference(exercise_id).read_text(encoding="utf-8")
+    reference = course.reference_text(exercise_id)
     starter = put_back(reference, exercise.defects)
     problems = []
     count = 0

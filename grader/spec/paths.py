@@ -117,6 +117,9 @@ class Course:
     def reference(self, exercise_id: str) -> Path:
         return self.root / "solutions" / exercise_id / self.module_name(exercise_id)
 
+    def reference_text(self, exercise_id: str) -> str:
+        return self.reference(exercise_id).read_text(encoding="utf-8")
+
     def variations(self, exercise_id: str) -> Path:
         """Return the path of the classes that checks build in place of the submission's; it may be absent."""
         return self.description(exercise_id).with_name(VARIATIONS)

@@ -35,7 +35,7 @@ def practice_course(home: Course) -> PracticeCourse:
         (folder / "README.md", "README.md"),
     ):
         _write(path, (TEMPLATES / f"{template}.j2").read_bytes())
-    reference = course.reference(FIRST_HUNT).read_text(encoding="utf-8")
+    reference = course.reference_text(FIRST_HUNT)
     starter = put_back(reference, load_exercise(course.description(FIRST_HUNT)).defects)
     for path, content in zip(course.editable_files(FIRST_HUNT), (starter, _notebook(starter)), strict=True):
         _write(course.pristine(path), content.encode())

@@ -49,7 +49,7 @@ def implementations_of(course: Course, exercise: Exercise, *, has_every_wrong_fi
     Unless `has_every_wrong_fix`, there are at most `MOST_WRONG_FIXES` of a decoy, taken from the list at equal steps.
     """
     name = course.module_name(exercise.id)
-    reference = course.reference(exercise.id).read_text(encoding="utf-8")
+    reference = course.reference_text(exercise.id)
     numbers = exercise.numbers()
     found = [_right(1, submission_from_text(reference, name))]
     for path in sorted(course.alternatives(exercise.id).glob("*.py")):

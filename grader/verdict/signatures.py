@@ -58,7 +58,7 @@ def has_key(course: Course, exercise_id: str) -> bool:
 def _make_key(course: Course, runner: Runner, digest: str) -> Key:
     """Return a new key by examining every variant. The digest is that of the files before the examination."""
     exercise = runner.exercise
-    reference = course.reference(exercise.id).read_text(encoding="utf-8")
+    reference = course.reference_text(exercise.id)
     signatures, methods = {}, {}
     for subset in exercise.subsets():
         text = make_variant(reference, exercise, subset)
@@ -98,7 +98,7 @@ def _examine_near_misses(runner: Runner, reference: str) -> Iterator[tuple[str, 
 def _require_sound_reference(course: Course, runner: Runner) -> None:
     """Raise `BrokenExerciseError` unless the reference passes every check on this machine."""
     exercise = runner.exercise
-    text = course.reference(exercise.id).read_text(encoding="utf-8")
+    text = course.reference_text(exercise.id)
     require_all_passed(exercise.id, runner.examine(submission_from_text(text), KEY_SEED))
 
 

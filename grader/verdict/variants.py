@@ -140,7 +140,7 @@ class ExaminedVariants(VariantSource):
 
     def standing_fixes(self, submission: Submission) -> frozenset[str]:
         exercise = self._runner.exercise
-        reference = self._course.reference(exercise.id).read_text(encoding="utf-8")
+        reference = self._course.reference_text(exercise.id)
         text = "\n".join(chunk.text for chunk in submission.chunks)
         return find_standing_fixes(exercise, text, reference)
 
@@ -150,7 +150,7 @@ class ExaminedVariants(VariantSource):
             exercise = self._runner.exercise
             defects = [defect for defect in exercise.defects if has_defect(name, defect.id)]
             near_miss = next((each for each in exercise.near_misses if has_defect(name, each.id)), None)
-            reference = self._course.reference(exercise.id).read_text(encoding="utf-8")
+            reference = self._course.reference_text(exercise.id)
             text = make_near_miss(reference, near_miss, defects) if near_miss else put_back(reference, defects)
             source = submission_from_text(text)
             self._variants[name] = _Variant(source=source, tree=self._fingerprint(source))

@@ -496,7 +496,7 @@ def test_new_recognises_a_kind_and_what_its_inputs_are(own_course, tmp_path, kin
     numbers = itertools.count()
     path.write_text(re.sub(r"FILL IN \(.*\)", lambda _: f"words {next(numbers)}", text), encoding="utf-8")
     derive_files(own_course, load_exercise(path))
-    assert own_course.reference(EXERCISE).read_text(encoding="utf-8") == example.reference
+    assert own_course.reference_text(EXERCISE) == example.reference
     judge = Judge(own_course)
     try:
         wrong, right = (judge(EXERCISE, text) for text in (starter, example.reference))

@@ -727,7 +727,7 @@ def test_fixing_a_defect_reverses_putting_it_back(course):
     for exercise_id in course.exercise_ids():
         exercise = load_exercise(course.description(exercise_id))
         starter = course.pristine(course.editable_files(exercise_id)[0]).read_text(encoding="utf-8")
-        reference = course.reference(exercise_id).read_text(encoding="utf-8")
+        reference = course.reference_text(exercise_id)
         assert fix_defects(starter, exercise.defects) == reference
         assert put_back(fix_defects(starter, exercise.defects), exercise.defects) == starter
 

@@ -235,7 +235,7 @@ def test_an_interrupted_proof_goes_on_where_it_stopped(own_course: Course) -> No
     (proof,) = prove(own_course, [EXERCISE], lambda _, total: totals.append(total))
     assert totals[-1] == totals[0] - 6
     assert proof.holds(), proof
-    assert sum(proof.statuses.values()) == len(mutants_of(own_course.reference(EXERCISE).read_text(encoding="utf-8")))
+    assert sum(proof.statuses.values()) == len(mutants_of(own_course.reference_text(EXERCISE)))
     assert proof.statuses[MutantStatus.SURVIVED] == 0
 
     cache.rename(cache.with_suffix(".aside"))
@@ -635,7 +635,7 @@ def test_a_mutant_that_computes_in_float32_counts_where_checks_require_float64(c
     pool = TaskPool(1)
     try:
         for exercise_id, call in (("exercise_26", "self.up(x)"), ("exercise_03", "self.W_value(x)")):
-            reference = course.reference(exercise_id).read_text(encoding="utf-8")
+            reference = course.reference_text(exercise_id)
             assert reference.count(call) == 1
             texts = [reference, reference.replace(call, f"{call}.float().to(x.dtype)")]
             differ[exercise_id] = pool.submit(find_differences, course.root, exercise_id, texts).result()

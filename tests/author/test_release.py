@@ -174,7 +174,7 @@ def test_no_hint_is_in_the_edition_without_hints_and_each_is_in_the_one_with_the
 @pytest.mark.slow
 def test_a_near_miss_is_recognised_at_home_unless_the_edition_has_no_hints(course, editions):
     exercise = load_exercise(course.description("exercise_03"))
-    reference = course.reference("exercise_03").read_text(encoding="utf-8")
+    reference = course.reference_text("exercise_03")
     near_miss, *_ = exercise.near_misses
     texts = {
         "alone": make_near_miss(reference, near_miss, []),
@@ -419,7 +419,7 @@ def require_locks_hold(course, edition: Course, source: WorkerSource, exercise_i
     """Require that right fixes open all locks, and that no variant opens a lock on a defect that it has."""
     locks = set(read_locked(edition.explanations(exercise_id)).locks)
     exercise = load_exercise(course.description(exercise_id))
-    reference = course.reference(exercise_id).read_text(encoding="utf-8")
+    reference = course.reference_text(exercise_id)
     numbers = exercise.numbers()
     for path in sorted(course.alternatives(exercise_id).glob("*.py")):
         assert opened_by(edition, source, exercise_id, path.read_text(encoding="utf-8")) == locks, path.name
@@ -631,7 +631,7 @@ def test_a_trap_runs_at_home_on_the_own_fix_and_the_starter(course, edition):
     assert early.returncode == 2
     assert "Grade exercise_03 until every check passes" in early.stderr
     module = edition / "exercises/exercise_03/attention.py"
-    module.write_text(course.reference("exercise_03").read_text(encoding="utf-8"), encoding="utf-8")
+    module.write_text(course.reference_text("exercise_03"), encoding="utf-8")
     run_in(edition, "exercise_03")
     empty = run_in(edition, "trap", "exercise_03")
     assert "there is no test in it" in empty.stdout
@@ -774,7 +774,7 @@ def test_a_docstring_may_be_missing_on_one_side_and_a_cell_that_is_no_python_may
 @pytest.mark.slow
 def test_a_page_that_gives_something_away_is_not_handed_out(own_course, tmp_path):
     exercise = load_exercise(own_course.description("exercise_03"))
-    reference = own_course.reference("exercise_03").read_text(encoding="utf-8").splitlines()
+    reference = own_course.reference_text("exercise_03").splitlines()
     readme = own_course.exercise_folder("exercise_03") / "README.md"
     before = readme.read_text(encoding="utf-8")
     spoilers = (

@@ -60,7 +60,7 @@ def measured(
 ) -> Counter[str]:
     """Return the counts of one exercise; print each submission about which something false is said."""
     exercise = load_exercise(judge.course.description(exercise_id))
-    reference = judge.course.reference(exercise_id).read_text(encoding="utf-8")
+    reference = judge.course.reference_text(exercise_id)
     made = [*half_fixed(exercise, reference, with_others=with_others)]
     subsets = [*exercise.subsets()] if exercise.defects else []
     texts = [judge.variant(exercise_id, subset) for subset in subsets] + [each.text for each in made]

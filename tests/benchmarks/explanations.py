@@ -59,7 +59,7 @@ COUNTED = ("mutants", "fail by value", "are explained", "explanations are false"
 def count(course: Course, source: Forker, exercise_id: str) -> Counter[str]:
     """What becomes of an exercise's mutants, each judged up to the first check that sees it."""
     exercise = load_exercise(course.description(exercise_id))
-    mutants = mutants_of(course.reference(exercise_id).read_text(encoding="utf-8"))
+    mutants = mutants_of(course.reference_text(exercise_id))
     found: Counter[str] = Counter(dict.fromkeys(COUNTED, 0))
 
     with Runner(course, exercise, source) as runner:

@@ -47,7 +47,7 @@ def fork_each(course: Course, samples: list[Sample], jobs: int, seed: int) -> Fo
     hunts = {each: Hunt(course, each, seed) for each in sorted({sample.exercise for sample in samples})}
     for exercise_id, hunt in hunts.items():  # a first run imports and prepares everything before any fork
         named = {check.id: hunt.checks[check.id] for check in hunt.exercise.checks}  # probes would leave traces behind
-        _statuses(hunt, course.reference(exercise_id).read_text(encoding="utf-8"), named)
+        _statuses(hunt, course.reference_text(exercise_id), named)
     ready = time.perf_counter()
     statuses = _all(hunts, samples, jobs)
     return Forked(ready - began, time.perf_counter() - ready, statuses)

@@ -74,7 +74,7 @@ def harmless(course: Course, count: int) -> list[Sample]:
 def solutions(course: Course, times: int) -> list[Sample]:
     """Every reference, `times` over: what a batch opens every exercise for."""
     return [
-        Sample(f"student {number:06}", each, course.reference(each).read_text(encoding="utf-8"), each)
+        Sample(f"student {number:06}", each, course.reference_text(each), each)
         for each in course.exercise_ids()
         for number in range(times)
     ]
@@ -158,7 +158,7 @@ def _stock(course: Course) -> list[Base]:
 def _part_mended(course: Course, exercise_id: str) -> list[Base]:
     """The reference with every subset of the defects put back, none of them aside."""
     exercise = load_exercise(course.description(exercise_id))
-    reference = course.reference(exercise_id).read_text(encoding="utf-8")
+    reference = course.reference_text(exercise_id)
     return [
         Base(
             "part mended",

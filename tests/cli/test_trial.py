@@ -126,7 +126,7 @@ def test_a_script_has_the_variation_of_its_check(course, own_course, run_cli, tm
 def test_a_state_dict_that_does_not_fit_is_loaded_again(own_course, run_cli):
     exercise = load_exercise(own_course.description("exercise_05"))
     module, _ = own_course.editable_files(exercise.id)
-    reference = own_course.reference(exercise.id).read_text(encoding="utf-8")
+    reference = own_course.reference_text(exercise.id)
     module.write_text(make_variant(reference, exercise, {"mask-in-state-dict"}), encoding="utf-8")
     done = run_cli("try", exercise.id, cwd=own_course.root)
     assert done.returncode == 1

@@ -357,7 +357,7 @@ def test_a_crash_that_hides_the_rest_is_hinted_at_first(own_course, run_cli):
     exercise = load_exercise(own_course.description("exercise_02"))
     number = exercise.numbers()["float-head-dim"]
     assert f"defect {number} · still there" in run_cli("hint", "exercise_02", cwd=own_course.root).stdout
-    text = own_course.reference("exercise_02").read_text(encoding="utf-8")
+    text = own_course.reference_text("exercise_02")
     module.write_text(text.replace("        # x: (B, T, E)\n", "        1 / 0\n"), encoding="utf-8")
     shown = run_cli("hint", "exercise_02", cwd=own_course.root).stdout
     assert "exercise_02 does not run" in shown
@@ -544,7 +544,7 @@ def test_the_list_imports_no_torch(own_course):
 
 def test_where_all_is_fixed_and_something_new_fails_the_hint_is_to_look_at_the_change(own_course, run_cli):
     module, _ = own_course.editable_files(EXERCISE)
-    text = own_course.reference(EXERCISE).read_text(encoding="utf-8")
+    text = own_course.reference_text(EXERCISE)
     module.write_text(text.replace("self.dropout", "self.drop"), encoding="utf-8")
     shown = " ".join(run_cli("hint", EXERCISE, cwd=own_course.root).stdout.split())
     told = "python -m grader diff exercise_03 shows what you changed."

@@ -174,7 +174,7 @@ def test_one_change_that_does_not_apply_spoils_a_patch():
 def test_every_reference_comes_out_of_a_fence_as_it_is():
     course = Course(root=ROOT)
     for exercise_id in course.exercise_ids():
-        text = course.reference(exercise_id).read_text(encoding="utf-8").rstrip("\n") + "\n"
+        text = course.reference_text(exercise_id).rstrip("\n") + "\n"
         assert extract_code(f"Fixed:\n\n```python\n{text}```\n", exercise_id) == text.lstrip("\n")
 
 

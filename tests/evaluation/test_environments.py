@@ -51,7 +51,7 @@ def fenced(code: str) -> str:
 
 
 def reference_of(exercise_id: str) -> str:
-    return COURSE.reference(exercise_id).read_text(encoding="utf-8")
+    return COURSE.reference_text(exercise_id)
 
 
 def starter_of(exercise_id: str) -> str:

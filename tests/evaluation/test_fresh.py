@@ -108,7 +108,7 @@ def test_a_hunt_has_all_files_of_a_hunt_and_gives_nothing_away(one):
     exercise = load_exercise(course.description(hunt_id))
     module, notebook = course.editable_files(hunt_id)
     starter = module.read_text(encoding="utf-8")
-    assert put_back(course.reference(hunt_id).read_text(encoding="utf-8"), exercise.defects) == starter
+    assert put_back(course.reference_text(hunt_id), exercise.defects) == starter
     assert course.pristine(module).read_text(encoding="utf-8") == starter
     assert notebook.is_file()
     assert course.key(hunt_id).is_file()
@@ -148,7 +148,7 @@ def test_the_same_seed_gives_the_same_files_and_every_subset_is_identified(tmp_p
     starters = set()
     for hunt_id in course.exercise_ids():
         exercise = load_exercise(course.description(hunt_id))
-        reference = course.reference(hunt_id).read_text(encoding="utf-8")
+        reference = course.reference_text(hunt_id)
         starters.add(course.editable_files(hunt_id)[0].read_bytes())
         for subset in exercise.subsets():
             text = make_variant(reference, exercise, subset)

@@ -21,7 +21,7 @@ from tests.support.paths import ROOT
 
 COURSE = Course(root=ROOT)
 EXERCISE = "exercise_29"
-REFERENCE = COURSE.reference(EXERCISE).read_text(encoding="utf-8")
+REFERENCE = COURSE.reference_text(EXERCISE)
 FILE = COURSE.module_name(EXERCISE)
 HOSTILE = "import os\nos._exit(0)\n"
 
@@ -146,7 +146,7 @@ def test_the_other_forms_have_an_answer_of_their_own_that_alone_is_judged(tmp_pa
     assert verified(task, tmp_path / "logs", file, form) == (0, "0.000000")
     file.write_text(right, encoding="utf-8")
     assert verified(task, tmp_path / "logs", file, form) == (0, "1.000000")
-    file.write_text(COURSE.reference("exercise_03").read_text(encoding="utf-8"), encoding="utf-8")
+    file.write_text(COURSE.reference_text("exercise_03"), encoding="utf-8")
     assert verified(task, tmp_path / "logs", file, form) == (0, "0.000000")
     other = tmp_path / "right.txt"
     other.write_text(right, encoding="utf-8")

@@ -21,7 +21,7 @@ NOT_ABOUT_VALUES = {"exercise_05"}
 @pytest.mark.parametrize("exercise_id", EXERCISES)
 def test_some_claim_separates_the_starter_from_the_reference(course, exercise_id):
     exercise = load_exercise(course.description(exercise_id))
-    reference = course.reference(exercise_id).read_text(encoding="utf-8")
+    reference = course.reference_text(exercise_id)
     right, starter = (submission_from_text(each) for each in (reference, put_back(reference, exercise.defects)))
     with open_judge(course, first=exercise_id) as judge:
         verdict = judge(exercise_id, starter, "starter", SEED)

@@ -157,7 +157,7 @@ def wrong_in_calling_variants(course: Course, exercise_id: str) -> Iterator[Gene
         faults |= {name: f"_coarse(value) if {condition} else value" for name, condition in COARSE_WHERE.items()}
     if exercise.interface.keyword_only:
         del faults["by position"]
-    reference = course.reference(exercise_id).read_text(encoding="utf-8")
+    reference = course.reference_text(exercise_id)
     for name, returned in faults.items() if exercise.interface.kind.has_calling_variants else ():
         text = SPOILED.format(called=called, is_method=int(is_method), returned=returned)
         yield Generated(exercise_id, f"off {name}", reference + text)

@@ -20,7 +20,7 @@ def starter(exercise_id: str = "exercise_03") -> str:
 
 
 def reference(exercise_id: str = "exercise_03") -> str:
-    return COURSE.reference(exercise_id).read_text(encoding="utf-8")
+    return COURSE.reference_text(exercise_id)
 
 
 def at_import(lines: str, source: str = "") -> str:

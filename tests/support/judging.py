@@ -58,7 +58,7 @@ class Judge:
     def variant(self, exercise_id: str, subset: frozenset[str]) -> str:
         """Return the variant with these defects."""
         exercise = load_exercise(self.course.description(exercise_id))
-        reference = self.course.reference(exercise_id).read_text(encoding="utf-8")
+        reference = self.course.reference_text(exercise_id)
         return make_variant(reference, exercise, subset)
 
     def close(self) -> None:

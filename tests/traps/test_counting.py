@@ -311,7 +311,7 @@ def test_it_takes_its_time(subject, gaussian):
 
 def test_a_run_that_is_cut_because_all_time_is_used_has_no_outcome(traps):
     exercise = load_exercise(traps.course.description("exercise_03"))
-    source = submission_from_text(traps.course.reference("exercise_03").read_text(encoding="utf-8"))
+    source = submission_from_text(traps.course.reference_text("exercise_03"))
     relay = Relay(traps.source, exercise, Trap(name="trap.py", text=SLOW), seconds=2.5)
     sessions = [relay.run(source, seeds=[1]) for _ in range(2)]
     assert [len(each.outcomes) for each in sessions] == [1, 0]

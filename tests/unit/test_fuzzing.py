@@ -417,7 +417,7 @@ def descriptions(draw: st.DrawFn) -> bytes:
 
 
 PLAIN = {content: yaml.load(content, yaml.CSafeLoader) for content in DESCRIPTIONS}
-REFERENCE = COURSE.reference(EXERCISE).read_text(encoding="utf-8")
+REFERENCE = COURSE.reference_text(EXERCISE)
 
 
 @fuzzing

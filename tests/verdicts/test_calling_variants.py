@@ -314,7 +314,7 @@ def test_the_order_of_inputs_and_arguments_is_part_of_the_interface(judge_text: 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_reference_holds_at_the_ends_of_what_a_seed_may_be(judge_text: Judge, course: Course, seed: int) -> None:
     """Proofs ask it of every reference at seeds in between."""
-    source = course.reference(EXAMPLE).read_text(encoding="utf-8")
+    source = course.reference_text(EXAMPLE)
     assert judge_text.refused(EXAMPLE, {"reference": source}, seed) == {}
 
 
@@ -371,7 +371,7 @@ def _setting(*given, **named):
 def test_a_call_that_changes_a_torch_setting_costs_only_the_points_for_breaking_nothing(
     judge_text: Judge, course: Course, exercise_id: str, called: str, some: dict[str, str]
 ) -> None:
-    source = course.reference(exercise_id).read_text(encoding="utf-8")
+    source = course.reference_text(exercise_id)
     texts = {}
     for name, sets in some.items():
         when = "not _torch.is_grad_enabled()" if name == WITHOUT_GRADIENTS else "not _calls"
@@ -387,6 +387,6 @@ def test_a_call_that_changes_a_torch_setting_costs_only_the_points_for_breaking_
 
 
 def test_settings_changed_while_loading_are_allowed(judge_text: Judge, course: Course) -> None:
-    source = course.reference(EXAMPLE).read_text(encoding="utf-8")
+    source = course.reference_text(EXAMPLE)
     settings = "import torch\ntorch.use_deterministic_algorithms(True)\ntorch.autograd.set_detect_anomaly(True)\n"
     assert judge_text.refused(EXAMPLE, {"set at the top": settings + source}) == {}

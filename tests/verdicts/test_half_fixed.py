@@ -30,7 +30,7 @@ def test_nothing_false_is_said_of_a_half_fixed_defect(judge_text: Judge, exercis
 
 def test_a_half_fixed_submission_is_neither_the_reference_nor_the_variant(course: Course) -> None:
     exercise = load_exercise(course.description("exercise_10"))
-    reference = course.reference("exercise_10").read_text(encoding="utf-8")
+    reference = course.reference_text("exercise_10")
     made = [*half_fixed(exercise, reference)]
     whole = {each.id: put_back(reference, [each]) for each in exercise.defects}
     assert {each.defect for each in made} == whole.keys()

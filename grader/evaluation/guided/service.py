@@ -24,7 +24,7 @@ def find_out(course: Course, judge: Judge, inquiry: Inquiry) -> Findings:
     verdict = judge(hunt.id, starter, hunt.file_name, SEED)
     call, values = find_call(judge, exercise, starter, verdict)
     if inquiry.claims:
-        reference = course.reference(hunt.id).read_text(encoding="utf-8")
+        reference = course.reference_text(hunt.id)
         return Findings(claims=_answered(judge, hunt.id, call, hunt.starter, reference, inquiry.claims))
     parameters = [each.name for each in values if each.is_parameter()]
     made = [each for each in values if not each.is_parameter()]

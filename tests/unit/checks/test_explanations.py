@@ -75,7 +75,7 @@ def test_a_failure_carries_its_explanation_and_its_sentence_does_not(expected):
 
 @pytest.mark.slow
 def test_an_ignored_mask_is_explained_and_another_fault_under_a_mask_is_not(course):
-    whole = course.reference("exercise_02").read_text(encoding="utf-8")
+    whole = course.reference_text("exercise_02")
     start = "    def forward(self, x, mask=None):\n"
     assert whole.count(start) == 1
     ignored, doubled = (

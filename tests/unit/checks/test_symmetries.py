@@ -73,7 +73,7 @@ CASES = {
 @pytest.mark.parametrize("name", CASES)
 def test_a_change_that_must_not_matter_is_detected_if_it_does(course: Course, judge_text: Judge, name: str) -> None:
     exercise_id, check, (before, after), told = CASES[name]
-    reference = course.reference(exercise_id).read_text(encoding="utf-8")
+    reference = course.reference_text(exercise_id)
     assert reference.count(before) == 1
     assert failure_of(course, judge_text, exercise_id, reference, check) == ""
     assert told in failure_of(course, judge_text, exercise_id, reference.replace(before, after), check)

@@ -35,7 +35,7 @@ def hang_in_training(judge_text) -> Verdict:
     sleeps, so that it needs no processor and other processes cannot slow it down.
     """
     exercise = load_exercise(judge_text.course.description("exercise_03"))
-    text = judge_text.course.reference("exercise_03").read_text(encoding="utf-8")
+    text = judge_text.course.reference_text("exercise_03")
     place = "        batch_size, con_len, in_dim = x.shape\n"
     text = "import time\n" + text.replace(place, f"        while self.training: time.sleep(0.01)\n{place}")
     quick = msgspec.structs.replace(exercise, limits=Limits(seconds=Seconds(load=20, check=3, total=60)))

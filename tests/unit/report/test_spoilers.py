@@ -160,7 +160,7 @@ def test_hints_of_near_misses_name_no_fix_and_no_defect(course, exercise_id):
 @pytest.mark.parametrize("exercise_id", sampled([each for each in EXERCISES if each in WITH_NEAR_MISSES]))
 def test_the_page_of_a_near_miss_gives_its_hint_and_names_no_defect(judge_text, own_course, exercise_id):
     exercise = load_exercise(own_course.description(exercise_id))
-    reference = own_course.reference(exercise_id).read_text(encoding="utf-8")
+    reference = own_course.reference_text(exercise_id)
     alone = {each.id: make_near_miss(reference, each, []) for each in exercise.near_misses}
     verdicts = judge_text.many(exercise_id, [*alone.values()])
     for near_miss, verdict in zip(exercise.near_misses, verdicts, strict=True):

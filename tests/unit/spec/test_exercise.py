@@ -212,7 +212,7 @@ def test_a_fragment_that_does_not_stand_exactly_once_is_refused(text, fix, found
 def test_the_starter_is_the_reference_with_every_defect_put_back(course, exercise_id):
     exercise = load_exercise(course.description(exercise_id))
     starter = course.editable_files(exercise_id)[0].read_text(encoding="utf-8")
-    reference = course.reference(exercise_id).read_text(encoding="utf-8")
+    reference = course.reference_text(exercise_id)
     assert put_back(reference, exercise.defects) == starter
     for each in exercise.defects:
         for was, _ in each.edits():

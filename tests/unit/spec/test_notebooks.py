@@ -30,7 +30,7 @@ def shown(course):
         ]
         source = [cell.source for cell in code if "demonstration" not in cell.metadata.get("tags", [])]
         if fixed:
-            source = [course.reference(exercise_id).read_text(encoding="utf-8")]
+            source = [course.reference_text(exercise_id)]
         names = {"__name__": "__main__"}
         return [printed(text, names) for text in source + demonstrations][len(source) :]
 

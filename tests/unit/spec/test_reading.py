@@ -214,7 +214,7 @@ def test_values_are_read_as_pyyaml_reads_them(course):
 
 def test_every_shipped_description_is_sound_beside_its_reference(course):
     for exercise_id in course.exercise_ids():
-        reference = course.reference(exercise_id).read_text(encoding="utf-8")
+        reference = course.reference_text(exercise_id)
         assert read_exercise(course.description(exercise_id), reference).id == exercise_id
 
 

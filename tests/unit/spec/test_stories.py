@@ -44,7 +44,7 @@ def test_a_page_shows_the_commands_of_its_own_exercise(page):
 
 def test_an_exercise_without_a_mask_is_not_described_with_one(course, page):
     exercise_id, text = page
-    reference = course.reference(exercise_id).read_text(encoding="utf-8")
+    reference = course.reference_text(exercise_id)
     description = course.description(exercise_id).read_text(encoding="utf-8")
     if "mask" not in reference:
         assert "mask" not in text.lower()
