@@ -12,7 +12,6 @@ import zipfile
 from importlib import metadata
 from pathlib import Path
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
@@ -23,6 +22,7 @@ from grader.classroom.platforms.platform import Autograder, Package
 from grader.errors import BrokenExerciseError, UsageError
 from grader.processes.worker_source import CAN_FORK, has_threads
 from grader.report.phrases import points
+from grader.report.rendering import text_templates
 from grader.spec.exercise import Exercise
 from grader.spec.loading import load_exercise
 from grader.spec.paths import Course, is_special_file, product_draft, write_product
@@ -100,12 +100,6 @@ class PackageFiles:
         self._course = course
         self._exercise = exercise
         self._platform = platform
-        self._templates = Environment(
-            loader=FileSystemLoader(TEMPLATES),
-            undefined=StrictUndefined,
-            autoescape=select_autoescape(),
-            keep_trailing_newline=True,
-        )
 
     def files(self) -> dict[Path, bytes]:
         """Return every file by its path."""
@@ -125,7 +119,8 @@ class PackageFiles:
 
     def _render(self, template: str) -> str:
         exercise = self._exercise
-        return self._templates.get_template(template).render(
+        templates = text_templates("grader.author")
+        return templates.get_template(template).render(
             exercise=exercise.id,
             title=exercise.title,
             points=points(exercise.max_score()),

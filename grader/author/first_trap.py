@@ -4,7 +4,7 @@ from typing import Any
 
 from grader.author.interface import FoundInterface
 from grader.author.proposal import Proposal
-from grader.author.rendering import render
+from grader.report.rendering import text_templates
 from grader.spec.problem import BLANK
 
 BATCH = 2
@@ -25,9 +25,8 @@ def first_trap(interface: FoundInterface, proposal: Proposal, checks: list[dict[
         f'"{name}": gaussian({", ".join("batch" if each == "batch" else str(size(each)) for each in shape)})'
         for name, shape in shapes.items()
     )
-    return render(
-        "trap.py.j2",
-        {},
+    template = text_templates("grader.author", trim_blocks=True).get_template("trap.py.j2")
+    return template.render(
         blank=BLANK,
         arguments=arguments,
         inputs=inputs,

@@ -9,7 +9,7 @@ import yaml
 from grader.author.first_checks import first_checks
 from grader.author.interface import FoundInterface
 from grader.author.proposal import Proposal
-from grader.author.rendering import render
+from grader.report.rendering import text_templates
 from grader.spec.document import Dumper
 from grader.spec.exercise import Exercise
 from grader.spec.problem import blank
@@ -24,9 +24,9 @@ DEFINITIONS = (ast.Import, ast.ImportFrom, ast.ClassDef, ast.FunctionDef)
 def describe(interface: FoundInterface, proposal: Proposal, source: str) -> str:
     """Return the text of the exercise.yaml; `source` is the name of the file with the interface."""
     blanks = {name: blank(f"a number, a truth value, a word or null for {name}") for name in proposal.blanks}
-    return render(
-        "exercise.yaml.j2",
-        {"yaml": _flow},
+    templates = text_templates("grader.author", trim_blocks=True)
+    templates.filters["yaml"] = _flow
+    return templates.get_template("exercise.yaml.j2").render(
         blank=blank,
         source=source,
         kind=interface.kind,

@@ -4,11 +4,8 @@ The untouched starter scores 0, except in the hunts whose starter is right. If a
 under training will find it. The cheats are short forms of the families in `tests/corpus/attacks`, and fit every hunt.
 """
 
-from functools import cache
-
-from jinja2 import Environment, PackageLoader, StrictUndefined
-
 from grader.evaluation.catalogue import Hunt
+from grader.report.rendering import text_templates
 
 SUFFIX = ".py.j2"
 
@@ -29,19 +26,9 @@ def trap_cheats() -> dict[str, str]:
 
 
 def _names(folder: str) -> list[str]:
-    names = _templates().list_templates(filter_func=lambda name: name.startswith(f"{folder}/"))
+    names = text_templates("grader.evaluation").list_templates(filter_func=lambda name: name.startswith(f"{folder}/"))
     return [name.removeprefix(f"{folder}/").removesuffix(SUFFIX) for name in names]
 
 
 def _text(folder: str, name: str, **values: Hunt) -> str:
-    return _templates().get_template(f"{folder}/{name}{SUFFIX}").render(**values)
-
-
-@cache
-def _templates() -> Environment:
-    return Environment(
-        loader=PackageLoader("grader.evaluation"),
-        undefined=StrictUndefined,
-        autoescape=False,  # noqa: S701 - Python code
-        keep_trailing_newline=True,
-    )
+    return text_templates("grader.evaluation").get_template(f"{folder}/{name}{SUFFIX}").render(**values)

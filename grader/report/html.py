@@ -6,11 +6,10 @@ keyboard and with a screen reader.
 
 import time
 from collections.abc import Mapping, Sequence
-from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from jinja2 import Environment, FunctionLoader, StrictUndefined
+from jinja2 import Template
 from markupsafe import Markup
 from msgspec import Struct
 
@@ -45,6 +44,7 @@ from grader.report.phrases import (
     shown_defects,
 )
 from grader.report.picture import draw
+from grader.report.rendering import page_templates
 from grader.report.right_behaviour import right_behaviour
 from grader.report.terminal import MARKS, render_terminal
 from grader.report.trap import render_trap
@@ -73,10 +73,8 @@ class _NumberedCause(Struct, frozen=True, kw_only=True):
 
 def render_section(verdict: Verdict, exercise: Exercise) -> str:
     """Return the verdict as one HTML element that contains its style."""
-    style = f"<style>\n{_template('style.css')}</style>\n"
-    return style + _environment().get_template("section.html.j2").render(
-        view=_view(verdict, exercise, in_notebook=True)
-    )
+    section = _template("section").render(view=_view(verdict, exercise, in_notebook=True))
+    return f"<style>\n{_style()}</style>\n{section}"
 
 
 def render_report(
@@ -91,7 +89,7 @@ def render_report(
     `has_seed` is false if the next submissions get the same seed, which the page then omits.
     """
     view = _view(verdict, exercise, has_seed=has_seed)
-    section = Markup(_environment().get_template("section.html.j2").render(view=view))  # noqa: S704 - escaped within
+    section = Markup(_template("section").render(view=view))  # noqa: S704 - escaped within
     descriptions = _descriptions(exercise)
     ordered = sorted(verdict.checks, key=lambda outcome: outcome.status is Status.PASSED)
     causes = {
@@ -110,17 +108,17 @@ def render_report(
     ]
     if verdict.awaits_claim():
         checks = []  # that all of them pass would give the hunt away
-    page = _environment().get_template("page.html.j2")
-    style = Markup(_template("style.css"))  # noqa: S704 - our own
     shown_attempts = [_attempt(each, exercise) for each in attempts]
     chart = _chart(attempts, verdict.max_score)
-    return page.render(view=view, section=section, style=style, checks=checks, attempts=shown_attempts, chart=chart)
+    return _template("page").render(
+        view=view, section=section, style=_style(), checks=checks, attempts=shown_attempts, chart=chart
+    )
 
 
 def render_trap_report(result: TrapResult, *, has_seed: bool = True) -> str:
     """Return a page with the result of a trap. `has_seed` as for `render_report`."""
     text = render_trap(result, has_seed=has_seed)
-    return _environment().get_template("trap.html.j2").render(exercise=result.exercise, text=text)
+    return _template("trap").render(exercise=result.exercise, text=text)
 
 
 CHART_HEIGHT, BAR_WIDTH, BAR_GAP, MOST_BARS = 48, 10, 4, 60
@@ -269,13 +267,13 @@ def _attempt(attempt: Attempt, exercise: Exercise) -> dict[str, str]:
     }
 
 
-def _template(name: str) -> str:
-    return (files("grader.report") / "templates" / name).read_text(encoding="utf-8")
+def _template(name: str) -> Template:
+    return page_templates("grader.report").get_template(f"{name}.html.j2")
 
 
-@cache
-def _environment() -> Environment:
-    return Environment(autoescape=True, undefined=StrictUndefined, loader=FunctionLoader(_template), trim_blocks=False)
+def _style() -> Markup:
+    text = (files("grader.report") / "templates" / "style.css").read_text(encoding="utf-8")
+    return Markup(text)  # noqa: S704 - our own
 
 
 class ShownDefect(Struct, frozen=True, kw_only=True):

@@ -5,17 +5,16 @@ import itertools
 import tempfile
 from collections import Counter
 from collections.abc import Iterator
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 import msgspec
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from grader.classroom.exports.records import ClassExport, ExerciseLoader, number
 from grader.classroom.gradebook.class_records import ABSENT, ClassRecords, GradeRow
 from grader.report.console import printable
+from grader.report.rendering import page_templates
 from grader.spec.exercise import Exercise
 from grader.verdict.attribution import DefectStatus
 from grader.verdict.verdict import Result
@@ -49,7 +48,8 @@ class ClassPage(ClassExport):
             spool.seek(0)
             days = records.verdicts_by_day()
             most = max((count for _, count in days), default=1)
-            page = _template().stream(
+            template: Any = page_templates("grader.report").get_template("class.html.j2")
+            page = template.stream(
                 title="Class" if anonymous else printable(records.path.stem),
                 panels=[_panel(records, loaded[name], summaries[name], anonymous=anonymous) for name in names],
                 days=[(day, count, round(100 * count / most)) for day, count in days],
@@ -163,9 +163,3 @@ def _embedded(data: Any) -> Markup:
     for character in "<>&\u2028\u2029":
         text = text.replace(character, f"\\u{ord(character):04x}")
     return Markup(text)  # noqa: S704 - all characters with a meaning in HTML are escaped
-
-
-@cache
-def _template() -> Any:
-    loader = PackageLoader("grader.report", "templates")
-    return Environment(loader=loader, autoescape=True, undefined=StrictUndefined).get_template("class.html.j2")

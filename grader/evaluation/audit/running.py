@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import msgspec
-from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from grader.api import grade_many
 from grader.errors import UsageError
@@ -19,6 +18,7 @@ from grader.evaluation.audit.published import KNOWN_ESCAPES, NOT_CLAIMED, PUBLIS
 from grader.evaluation.audit.records import Audit, Grading
 from grader.evaluation.seeds import Split, seed_of
 from grader.processes.examiner_process import usable_cores
+from grader.report.rendering import page_templates
 from grader.spec.loading import load_exercise
 from grader.spec.paths import Course, write_product
 from grader.verdict.digest import kit_version, torch_version
@@ -84,10 +84,8 @@ def _make_folder(folder: Path) -> None:
 
 def render_audit(audit: Audit) -> str:
     """Return the page, which shows what is in the records and nothing else."""
-    templates = Environment(
-        loader=PackageLoader("grader.evaluation"), autoescape=True, undefined=StrictUndefined, trim_blocks=True
-    )
-    return templates.get_template("audit.html.j2").render(
+    template = page_templates("grader.evaluation", trim_blocks=True).get_template("audit.html.j2")
+    return template.render(
         audit=audit, origins=ORIGINS, escapes=KNOWN_ESCAPES, published=PUBLISHED, not_claimed=NOT_CLAIMED
     )
 

@@ -1,16 +1,17 @@
 """Write exercises as Harbor task folders."""
 
+import json
 import shutil
 from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
-
-from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from grader.author.autograder import EXECUTABLE, kit_files, pins
 from grader.errors import UsageError
 from grader.evaluation.catalogue import Hunt
 from grader.evaluation.environments.questions import Form, hunts_of, task_of
 from grader.evaluation.rewards import Scheme
+from grader.report.rendering import text_templates
 from grader.spec.loading import load_exercise
 from grader.spec.paths import TRAP, Course
 from grader.trap.implementations import files_for_traps
@@ -72,13 +73,8 @@ def _write_task(
     *,
     with_solutions: bool,
 ) -> Path:
-    templates = Environment(
-        loader=PackageLoader("grader.evaluation", "templates/harbor"),
-        undefined=StrictUndefined,
-        autoescape=False,  # noqa: S701 - Dockerfiles, shell and Markdown; TOML texts are quoted by a filter
-        keep_trailing_newline=True,
-    )
-    templates.filters["toml"] = _quoted
+    templates = text_templates("grader.evaluation")
+    templates.filters["toml"] = partial(json.dumps, ensure_ascii=False)  # JSON's strings are strings of TOML
     limits = load_exercise(course.description(hunt.id)).limits
     seconds = VERIFIER_SECONDS + round(limits.seconds.total)
     values = {
@@ -89,7 +85,7 @@ def _write_task(
         "answer": _answer_file(hunt, form),
         "task": task_of(hunt, form, course.root),
     }
-    files = {Path(page): templates.get_template(f"{page}.j2").render(values).encode() for page in PAGES}
+    files = {Path(page): templates.get_template(f"harbor/{page}.j2").render(values).encode() for page in PAGES}
     files[Path("environment") / hunt.file_name] = hunt.starter.encode()
     verifier = Path("tests") / "verifier"
     files |= {verifier / path: content for path, content in kit.items()}
@@ -118,9 +114,3 @@ def _write_task(
 def _starters(course: Course, exercise_id: str) -> list[Path]:
     """Return the files of the student's side that the judge needs: the name of the module, and its README."""
     return [*sorted(course.starters(exercise_id).glob("*.py")), course.exercise_folder(exercise_id) / "README.md"]
-
-
-def _quoted(text: str) -> str:
-    """Return a text as a basic string of TOML."""
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", " ")
-    return f'"{escaped}"'
