@@ -18,7 +18,7 @@ from grader.commands.arguments import (
 from grader.commands.evaluation import EVALUATION_COMMANDS
 from grader.commands.instructor import INSTRUCTOR_COMMANDS
 from grader.commands.student import ALIASES, STUDENT_COMMANDS, list_exercises
-from grader.errors import KitError, UsageError
+from grader.errors import INTERRUPTED, KitError, UsageError
 from grader.report.console import (
     accept_all_characters,
     has_color,
@@ -75,8 +75,6 @@ SHORT_HELP = 90
 """The most characters of a command's help in the list of commands."""
 
 UNEXPECTED_ERROR = 3
-INTERRUPTED = 130
-"""The exit code that shells give a program ended by Ctrl-C."""
 
 MACHINE_COMMANDS = (doctor, stop, completion)
 SECTIONS = {

@@ -2,6 +2,12 @@
 
 import importlib
 
+SIGNAL_EXIT = 128
+"""Added to a signal's number: the exit code that shells give a program ended by that signal."""
+
+INTERRUPTED = SIGNAL_EXIT + 2
+"""The exit code after Ctrl-C, which sends SIGINT."""
+
 
 class KitError(Exception):
     """The kit cannot continue, and no submission is to blame."""

@@ -134,8 +134,6 @@ class ReferenceCache:
         self._seed_and_dtype = ""
         self._seed = 0
         self._check = ""
-        self._size_case = ""
-        self._derived: dict[str, dict[str, Any]] = {}
         self._answers = Answers()
         self._visits: collections.Counter[str] = collections.Counter()
         """How often the check has visited each size case."""
@@ -143,10 +141,9 @@ class ReferenceCache:
     def begin(self, check: str, seed: int, dtype: str) -> None:
         """Start a check from its first question."""
         if self._seed_and_dtype != f"{seed}/{dtype}":
-            self._known, self._derived, self._seed_and_dtype = {}, {}, f"{seed}/{dtype}"
+            self._known, self._seed_and_dtype = {}, f"{seed}/{dtype}"
         if any(answers.is_stale or answers.is_broken for answers in self._known.get(check, {}).values()):
             del self._known[check]
-            self._derived.pop(check, None)
         self._seed, self._check = seed, check
         self._visits.clear()
         self._go_to("")
@@ -180,22 +177,12 @@ class ReferenceCache:
         for name, visits in self._visits.items():
             yield from (known[name, visit] for visit in range(1, visits + 1) if (name, visit) in known)
 
-    def derived(self, label: str, compute: Callable[[], T]) -> T:
-        """Return a value that depends only on the reference's answers at this size case, computed once per seed."""
-        known = self._derived.setdefault(self._check, {})
-        key = f"{self._size_case}/{label}"
-        if key not in known:
-            known[key] = compute()
-        value: T = known[key]
-        return value
-
     def draw(self, name: str, draw: Callable[[], T]) -> T:
         """Return the random inputs of the size case of that name. They depend only on the seed and the name."""
         self._go_to(name)
         return self._answers.ask(("draw", name), draw)
 
     def _go_to(self, name: str) -> None:
-        self._size_case = name
         script = self._recording.script(self._seed, self._check, name) if self._recording else None
         self._visits[name] += 1
         new = Answers(f"{self._seed_and_dtype}/{self._check}/{name}", script)

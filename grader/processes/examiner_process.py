@@ -15,7 +15,7 @@ from typing import Generic, NoReturn, ParamSpec, Self, TypeVar
 import msgspec
 from msgspec import Struct
 
-from grader.errors import KitError, LostNurseryError, error_named
+from grader.errors import INTERRUPTED, KitError, LostNurseryError, error_named
 from grader.processes.deadlines import EXAMINER_END_SECONDS, EXAMINER_START_SECONDS
 from grader.sandbox import wire
 from grader.sandbox.wire import ClosedError
@@ -202,7 +202,7 @@ def run_service(serve: Callable[[], None]) -> NoReturn:
     except (BrokenPipeError, LostNurseryError):
         pass  # the owner is gone, or notices the end of the pipe
     except KeyboardInterrupt:
-        status = 130
+        status = INTERRUPTED
     sys.stderr.flush()
     os._exit(status)
 

@@ -10,6 +10,7 @@ import signal
 import socket
 import sys
 
+from grader.errors import INTERRUPTED, SIGNAL_EXIT
 from grader.processes.warm_socket import (
     ACCEPTED,
     DONE,
@@ -43,9 +44,6 @@ LOOK_SECONDS = 0.5
 
 INTERRUPT_SECONDS = 5.0
 """How long an interrupted process may take to answer."""
-
-SIGNAL_EXIT = 128
-"""Added to a signal's number: the exit code that shells give a program ended by that signal."""
 
 
 def warm_path(arguments: list[str]) -> str | None:
@@ -133,7 +131,7 @@ def _ask(connection: socket.socket, process: int, handle: int, arguments: list[s
             receive_message(connection)
         except OSError:
             pass  # it has ended
-        return SIGNAL_EXIT + signal.SIGINT
+        return INTERRUPTED
     except SystemExit:
         _signal(handle, signal.SIGINT)
         raise

@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import NoReturn, Protocol
 
+from grader.errors import INTERRUPTED
 from grader.processes.memory import memory_of
 from grader.processes.warm_socket import (
     ACCEPTED,
@@ -58,9 +59,6 @@ MOST_BYTES = 600 << 20
 
 SOUND_CODES = (0, 1, 2)
 """The exit codes after which the process answers the next command: fixed, not yet, wrong usage."""
-
-INTERRUPTED = 130
-"""The exit code that shells give a program ended by Ctrl-C."""
 
 TAKE_OVER_SECONDS = 5.0
 """How long the course's former process may take to end."""

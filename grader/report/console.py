@@ -20,7 +20,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from grader.errors import KitError
+from grader.errors import SIGNAL_EXIT, KitError
 from grader.sandbox.text import cut, cut_middle
 from grader.spec.paths import Course, find_course
 
@@ -111,9 +111,6 @@ def beside(left: Text, right: Text, left_width: int) -> Table:
     table.add_row(left, right)
     return table
 
-
-SIGNAL_EXIT = 128
-"""Added to a signal's number: the exit code that shells give a program ended by that signal."""
 
 MOST_COLUMNS = 120
 

@@ -33,7 +33,9 @@ class Conversation:
         on_terminal: bool,
         in_notebook: bool = False,
     ) -> None:
-        self.width, self.in_notebook = width(), in_notebook
+        self.width = width()
+        self.in_notebook = in_notebook
+        """Whether the student works in a notebook, whose cells cannot be edited in the middle of a hunt."""
         self._read_file, self._read_line = read_file, read_line
         self._answers, self._has_answers = [*answers], bool(answers)
         self._on_terminal, self._has_remark = on_terminal, True

@@ -7,7 +7,6 @@ import contextlib
 import secrets
 import time
 from collections.abc import Callable, Collection, Sequence
-from typing import Protocol
 
 from msgspec import structs
 
@@ -34,6 +33,7 @@ from grader.spec.loading import load_exercise
 from grader.spec.paths import Course
 from grader.student.cards import Card, Question, predictions, which_reason, which_test
 from grader.student.claims import withhold
+from grader.student.conversation import Conversation
 from grader.student.evidence import (
     ListedValue,
     StoredCall,
@@ -49,7 +49,7 @@ from grader.student.explanations import explained_exercise, load_explained
 from grader.student.progress import load_progress, save_progress
 from grader.student.recording import record_shown
 from grader.submission import Submission
-from grader.submission.choice import Choice, is_edited
+from grader.submission.choice import is_edited
 from grader.verdict.attribution import DefectStatus
 from grader.verdict.causes import shown_causes
 from grader.verdict.judge import MAX_SEED, Judge, open_judge
@@ -70,27 +70,9 @@ WHOLE_HUNTS, HALF_HUNTS = 2, 4
 """In the first hunts of a theme all cards are shown, in the next ones the first two, and then none."""
 
 
-class Talk(Protocol):
-    """How the guide talks to a student."""
-
-    width: int
-    in_notebook: bool
-    """Whether the student works in a notebook, whose cells cannot be edited in the middle of a hunt."""
-
-    def show(self, lines: Sequence[Line]) -> None:
-        """Show lines of text."""
-
-    def ask(self, prompt: str) -> str | None:
-        """Return the answer to a prompt; None for an empty line, and for the end of the input."""
-
-    def read_file(self) -> Choice:
-        """Read the student's file as it is now."""
-
-    def show_verdict(self, verdict: Verdict, exercise: Exercise) -> None:
-        """Show the page of a verdict."""
-
-
-def guide_hunt(course: Course, exercise_id: str, talk: Talk, cards: Collection[Card], *, is_recorded: bool) -> None:
+def guide_hunt(
+    course: Course, exercise_id: str, talk: Conversation, cards: Collection[Card], *, is_recorded: bool
+) -> None:
     """Show the given cards; without any, the cards that are due. Record verdicts if `is_recorded`.
 
     Raise `UsageError` if no check can run on the file.
@@ -136,7 +118,7 @@ class _Hunt:
         course: Course,
         exercise: Exercise,
         judge: Judge,
-        talk: Talk,
+        talk: Conversation,
         submission: Submission,
         verdict: Verdict,
         *,

@@ -21,6 +21,7 @@ import torch
 from msgspec import Struct, structs
 
 from grader.checks.compare import Relation
+from grader.checks.outcome import LARGE_SCALE
 from grader.checks.reference import import_variation
 from grader.sandbox.probes import PROBES, constructor, optimizer, training_step
 from grader.sandbox.probes.calling_variants import BY_POSITION, NEW
@@ -177,13 +178,13 @@ class _Writer:
                 generator.set_state(self._stream)
             else:
                 generator.manual_seed(seed)
-            for before, factor in itertools.product(range(1 if seed is None else 3), (1, 60, 400)):
+            for before, factor in itertools.product(range(1 if seed is None else 3), (1, LARGE_SCALE, 400)):
                 if factor == 1:  # draw once: the other factors scale the same numbers
                     random = torch.randn(tensor.shape, generator=generator)
                 if torch.equal((random * factor).to(tensor.dtype), tensor):
                     self._stream = generator.get_state()
                     self._random_inputs.append(tensor)
-                    times = f" * {factor}" if factor != 1 else ""
+                    times = f" * {factor:g}" if factor != 1 else ""
                     code = f"torch.randn({', '.join(map(str, tensor.shape))})"
                     code = f"[{code} for _ in range({before + 1})][-1]" if before else code
                     return seed, f"({code}{times}){dtype}" if dtype and times else f"{code}{times}{dtype}"

@@ -148,9 +148,6 @@ class PlainReference:
     def draw(self, _name: str, draw: Callable[[], Any]) -> Any:
         return draw()
 
-    def derived(self, _label: str, compute: Callable[[], Any]) -> Any:
-        return compute()
-
 
 class Hunt:
     """An exercise made ready: its checks by name, in the kit's order, and its reference."""

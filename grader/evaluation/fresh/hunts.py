@@ -4,13 +4,12 @@ import itertools
 from collections.abc import Generator, Iterable, Iterator
 from pathlib import Path
 
-import msgspec
 from msgspec import Struct
 
 from grader.api import open_course, plain_seed
 from grader.errors import UsageError, require_package
 from grader.evaluation.catalogue import Hunt, hunt_of
-from grader.evaluation.fresh.orders import Order, Report
+from grader.evaluation.fresh.made import Report
 from grader.processes.examiner_process import ExaminerProcess, Request, Service
 from grader.spec.paths import Course, exercise_id_of, write_product
 
@@ -68,12 +67,11 @@ def make_hunts(
     if root.exists() and (not root.is_dir() or any(root.iterdir())):
         raise UsageError(f"{folder} is in use; name a new folder")
     write_product(root / "exercises" / "README.md", README.format(seed=seed).encode())
-    order = Order(root=str(base_course.root), folder=str(root), seed=seed, bases=chosen)
-    return _made(order, Course(root=root))
+    service = Service(module=SERVICE, arguments=(str(base_course.root), str(root), str(seed), *chosen))
+    return _made(service, Course(root=root))
 
 
-def _made(order: Order, course: Course) -> Generator[Progress, None, None]:
-    service = Service(module=SERVICE, arguments=(msgspec.json.encode(order).decode(),))
+def _made(service: Service, course: Course) -> Generator[Progress, None, None]:
     with ExaminerProcess(service) as process:
         for number in itertools.count(1):
             name = exercise_id_of(number)

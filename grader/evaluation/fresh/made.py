@@ -33,3 +33,10 @@ class Made(Struct, frozen=True, kw_only=True):
     def starter(self) -> str:
         """Return the reference with every defect put back."""
         return put_back(self.reference, self.exercise.defects)
+
+
+class Report(Struct, frozen=True, kw_only=True):
+    """The hunt that was written. `dropped` counts the drafts that were dropped so far, by the reason."""
+
+    exercise: str
+    dropped: dict[str, int]

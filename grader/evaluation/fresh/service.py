@@ -1,14 +1,15 @@
-"""The program of the process that makes fresh hunts: `python -m grader.evaluation.fresh.service` reads its requests."""
+"""The program of the process that makes fresh hunts.
+
+`python -m grader.evaluation.fresh.service ROOT FOLDER SEED BASE...` reads the numbers of the hunts.
+"""
 
 import gc
 import sys
 from contextlib import closing
 from pathlib import Path
 
-import msgspec
-
 from grader.errors import KitError, LostNurseryError
-from grader.evaluation.fresh.orders import Order, Report
+from grader.evaluation.fresh.made import Report
 from grader.processes.examiner_process import Requests, run_service
 from grader.processes.worker_source import open_worker_source
 from grader.spec.paths import Course, exercise_id_of
@@ -18,8 +19,8 @@ COLLECT_EVERY = 10
 
 
 def _serve() -> None:
-    order, requests = msgspec.json.decode(sys.argv[1], type=Order), Requests(int)
-    base_course, course = Course(root=Path(order.root)), Course(root=Path(order.folder))
+    _, root, folder, seed, *bases = sys.argv
+    base_course, course, requests = Course(root=Path(root)), Course(root=Path(folder)), Requests(int)
     with closing(open_worker_source(base_course.secret_folders(), for_many=True)) as source:
         from grader.evaluation.fresh.making import Maker  # imports torch, which must find one thread allowed
 
@@ -30,7 +31,7 @@ def _serve() -> None:
                 raise KitError(str(error)) from error  # another process would not know the earlier hunts
             return Report(exercise=made.exercise.id, dropped=dict(maker.dropped))
 
-        with closing(Maker(base_course, course, source, order.bases, order.seed)) as maker:
+        with closing(Maker(base_course, course, source, bases, int(seed))) as maker:
             for number in requests:
                 requests.answer(make, number)
                 source.settle()
