@@ -31,6 +31,9 @@ SMALL_SIZE_CASE = 2
 MOST_CHECKS = 4
 """How many of the failed checks of a cause are recorded, to choose the smallest call."""
 
+ORDINARY = Property(id="ordinary")
+"""A check of an ordinary call, which has the interface's own arguments."""
+
 NAME = r"[A-Za-z_]\w*(?:\.\w+)*"
 INDEX = r"(?:\[(?P<{}>\s*(?:-?\d+|:)\s*(?:,\s*(?:-?\d+|:)\s*)*)\])?"
 CLAIM = re.compile(
@@ -149,7 +152,7 @@ def find_call(
             values = list_values(judge, exercise.id, submission, call)
             if not all(each.is_parameter() for each in values):
                 return call, values
-    call = ordinary_call(exercise, None, verdict.seed)
+    call = _ordinary_call(exercise, ORDINARY, verdict.seed)
     return call, list_values(judge, exercise.id, submission, call)
 
 
@@ -165,26 +168,31 @@ def _larger_call(exercise: Exercise, call: StoredCall, seed: int) -> StoredCall:
     check = next((each for each in exercise.checks if each.id == call.check), None)
     if check is None:
         return call
-    larger = ordinary_call(exercise, check, seed)
+    larger = _ordinary_call(exercise, check, seed)
     if not _is_telling(larger):
-        larger = ordinary_call(exercise, structs.replace(check, sizes=[]), seed)
+        larger = _ordinary_call(exercise, structs.replace(check, sizes=[]), seed)
     return structs.replace(larger, check=call.check, defects=call.defects)
 
 
-def ordinary_call(exercise: Exercise, check: Property | None, seed: int) -> StoredCall:
-    """Return a call at small sizes with the arguments of a check, or else with the interface's own."""
+def _ordinary_call(exercise: Exercise, check: Property, seed: int) -> StoredCall:
+    """Return a call at small sizes with the arguments of a check."""
+    sizes = (check.sizes or exercise.fixed_sizes)[: SMALL_SIZE_CASE + 1][-1]
+    return StoredCall(requests=[*ordinary_requests(exercise, check, sizes, f"{seed}/ordinary")])
+
+
+def ordinary_requests(exercise: Exercise, check: Property, sizes: dict[str, int], draws: str) -> tuple[Build, Call]:
+    """Return the requests of a call with the arguments of a check; `draws` seeds its inputs."""
     from grader.checks.case import make_case, seed_draws  # imports torch
     from grader.checks.subjects import adapter_of
     from grader.sandbox.values import from_python
 
-    seed_draws(f"{seed}/ordinary")
-    check, interface = check or Property(id="ordinary"), exercise.interface
-    case = make_case(exercise, check, (check.sizes or exercise.fixed_sizes)[: SMALL_SIZE_CASE + 1][-1])
+    seed_draws(draws)
+    case, interface = make_case(exercise, check, sizes), exercise.interface
     arguments, inputs = (
         {name: from_python(value) for name, value in given.items()} for given in (case.arguments, case.inputs)
     )
     build = Build(module=1, entry=interface.entry(), arguments=arguments, adapter=adapter_of(interface))
-    return StoredCall(requests=[build, Call(module=1, arguments=inputs, method=check.method, training=check.training)])
+    return build, Call(module=1, arguments=inputs, method=check.method, training=check.training)
 
 
 def list_values(judge: Judge, exercise_id: str, submission: Submission, call: StoredCall) -> list[ListedValue]:

@@ -31,6 +31,7 @@ from grader.sandbox.torch_import import import_torch, stub_compiler
 from grader.spec.exercise import Exercise
 from grader.spec.loading import load_exercise
 from grader.spec.paths import PACKAGE, Course
+from grader.student.evidence import ORDINARY, ordinary_requests
 from grader.submission.choice import Choice
 from grader.submission.submission import Unreadable
 from grader.verdict.causes import group_causes
@@ -100,25 +101,16 @@ def _accepted_errors(exercise: Exercise, check_id: str) -> list[str]:
 
 def _ordinary_call(exercise: Exercise, verdict: Verdict) -> bytes:
     """Return the steps of a call with the interface's own inputs at the largest fixed sizes."""
-    from grader.checks.case import make_case, seed_draws, seed_from_name
-    from grader.checks.subjects import adapter_of
-    from grader.sandbox.values import from_python
-    from grader.spec.properties import Property
+    from grader.checks.case import seed_from_name
     from grader.student.replay import BuiltModule, LoadedState, MadeCall, Replay
 
-    name = f"{verdict.seed}/ordinary"
-    seed_draws(name)
-    case = make_case(exercise, Property(id="ordinary"), exercise.fixed_sizes[-1])
-    arguments, inputs = (
-        {name: from_python(value) for name, value in given.items()} for given in (case.arguments, case.inputs)
-    )
+    draws = f"{verdict.seed}/ordinary"
+    build, call = ordinary_requests(exercise, ORDINARY, exercise.fixed_sizes[-1], draws)
     steps: list[BuiltModule | MadeCall | LoadedState] = [
-        BuiltModule(number=1, entry=exercise.interface.entry(), arguments=arguments),
-        MadeCall(module=1, number=0, arguments=inputs, is_small=True),
+        BuiltModule(number=1, entry=build.entry, arguments=build.arguments),
+        MadeCall(module=1, number=0, arguments=call.arguments, is_small=True),
     ]
-    return msgspec.msgpack.encode(
-        Replay(adapter=adapter_of(exercise.interface), steps=steps, seeds=[seed_from_name(name)])
-    )
+    return msgspec.msgpack.encode(Replay(adapter=build.adapter, steps=steps, seeds=[seed_from_name(draws)]))
 
 
 def _runnable(course: Course, exercise: Exercise, choice: Choice) -> Path:
