@@ -38,7 +38,7 @@ CALLING_VARIANT_WORDS = {
     Layout.EXPANDED: "with one sample expanded to the whole batch",
     Sharing.SHARED: "with one tensor for all inputs of the same shape",
     History.RELOADED: "with a reloaded state dict",
-    History.REBUILT: "built again, by position, together with another module",
+    History.REBUILT: "after it was rebuilt by position, beside another module",
     History.SETTINGS: "with all arguments by position",
     History.MODES: "after train() and eval()",
     History.COPIED: "as a frozen deepcopy",
