@@ -8,10 +8,9 @@ import os
 import secrets
 import socket
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import Executor, Future
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import Future
 from enum import StrEnum
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,7 @@ import msgspec
 from msgspec import Struct
 
 from grader.classroom import tasks
-from grader.classroom.gradebook import Versions, WorkKind
+from grader.classroom.gradebook import WorkKind
 from grader.classroom.run import Engine
 from grader.classroom.tasks import (
     CourseLocation,
@@ -38,55 +37,57 @@ from grader.spec.paths import Course, find_course
 @contextlib.contextmanager
 def local_engine(course: Course, jobs: int, *, is_strict: bool) -> Iterator[Engine]:
     """Open an engine of `jobs` examiners on this machine. On exit, end them even if they are judging."""
-    executor = _ExerciseExecutor(jobs)
+    engine = _LocalEngine(CourseLocation(root=str(course.root), is_strict=is_strict), jobs)
     try:
-        location = CourseLocation(root=str(course.root), is_strict=is_strict)
-        yield Engine(executor=executor, width=jobs, location=location, memory_bytes=machine_memory())
+        yield engine
     except BaseException:
-        executor.shutdown(wait=False, cancel_futures=True)
+        engine.shutdown(wait=False, cancel_futures=True)
         cancel_examiners()
         raise
     finally:
-        executor.shutdown(cancel_futures=True)
+        engine.shutdown(wait=True, cancel_futures=True)
         close_examiners()
 
 
-class _PendingCall(Struct, frozen=True, kw_only=True, eq=False):
-    """A submitted call; `exercise` is empty if the call needs no exercise."""
+class _PendingTask(Struct, frozen=True, kw_only=True, eq=False):
+    """A task that waits for a thread, and the future of its result."""
 
-    exercise: str
-    future: "Future[Any]"
-    call: Callable[[], Any]
+    task: Task
+    future: Future[TaskResult]
+
+    def exercise(self) -> str:
+        """Return the id of the task's exercise."""
+        return self.task.record.exercise
 
 
-class _ExerciseExecutor(Executor):
+class _LocalEngine:
     """Threads with one examiner each. A thread prefers an exercise that it has opened, and then an exercise that no
     thread has opened.
 
-    Opening an exercise takes as long as judging a submission. A thread that would be idle takes the first call.
+    Opening an exercise takes as long as judging a submission. A thread that would be idle takes the first task.
     """
 
-    def __init__(self, jobs: int) -> None:
-        self._pending: list[_PendingCall] = []
+    def __init__(self, location: CourseLocation, jobs: int) -> None:
+        self.width, self.is_strict, self.memory_bytes = jobs, location.is_strict, machine_memory()
+        self._location = location
+        self._pending: list[_PendingTask] = []
         self._change = threading.Condition()
         self._is_over = False
-        self._opened: list[set[str]] = [{""} for _ in range(jobs)]
+        self._opened: list[set[str]] = [set() for _ in range(jobs)]
         self._threads = [threading.Thread(target=self._run, args=(opened,)) for opened in self._opened]
         for thread in self._threads:
             thread.start()
 
-    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> "Future[Any]":
-        """Queue a call for the next thread that suits its exercise."""
-        names = [each.record.exercise if isinstance(each, Task) else each for each in args]
-        exercise = next((name for name in names if isinstance(name, str)), "")
-        pending = _PendingCall(exercise=exercise, future=Future(), call=partial(fn, *args, **kwargs))
+    def judge(self, task: Task) -> Future[TaskResult]:
+        """Queue a task for the next thread that suits its exercise."""
+        pending = _PendingTask(task=task, future=Future())
         with self._change:
             self._pending.append(pending)
             self._change.notify()
         return pending.future
 
-    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """End the threads after the queued calls, or cancel these calls. With `wait`, return once the threads have
+    def shutdown(self, *, wait: bool, cancel_futures: bool) -> None:
+        """End the threads after the queued tasks, or cancel these tasks. With `wait`, return once the threads have
         ended.
         """
         with self._change:
@@ -101,21 +102,21 @@ class _ExerciseExecutor(Executor):
         while (pending := self._next(opened)) is not None:
             if pending.future.set_running_or_notify_cancel():
                 try:
-                    pending.future.set_result(pending.call())
+                    pending.future.set_result(tasks.judge(self._location, pending.task))
                 except BaseException as error:  # noqa: BLE001 - the future raises it again
                     pending.future.set_exception(error)
 
-    def _next(self, opened: set[str]) -> _PendingCall | None:
-        """Wait for a call and return it; None once the executor is shut down and no call is left."""
+    def _next(self, opened: set[str]) -> _PendingTask | None:
+        """Wait for a task and return it; None once the engine is shut down and no task is left."""
         with self._change:
             self._change.wait_for(lambda: self._pending or self._is_over)
             if not self._pending:
                 return None
             opened_anywhere = set().union(*self._opened)
             preferences = (opened.__contains__, lambda exercise: exercise not in opened_anywhere, lambda _: True)
-            chosen = next(each for fits in preferences for each in self._pending if fits(each.exercise))
+            chosen = next(each for fits in preferences for each in self._pending if fits(each.exercise()))
             self._pending.remove(chosen)
-            opened.add(chosen.exercise)
+            opened.add(chosen.exercise())
             return chosen
 
 
@@ -164,7 +165,7 @@ def choose_engine(
         raise UsageError("--jobs is for this machine; a cluster runs one examiner for each thread of its workers")
     if not allows_plain_tcp:
         _require_private([scheduler])
-    return _cluster_engine(course, scheduler, is_strict=is_strict, allows_plain_tcp=allows_plain_tcp)
+    return _cluster_engine(scheduler, is_strict=is_strict, allows_plain_tcp=allows_plain_tcp)
 
 
 def _require_private(addresses: Iterable[str]) -> None:
@@ -202,37 +203,18 @@ CONNECTED = "running"
 """Dask's status of a client that is connected to its scheduler."""
 
 
-class RemoteCall(Struct, frozen=True, kw_only=True):
-    """A function that a worker runs beside its examiner, and the type of its argument."""
-
-    function: Callable[[CourseLocation, Any], TaskResult]
-    argument_type: Any
-
-
-REMOTE_CALLS = {
-    "judge": RemoteCall(function=tasks.judge, argument_type=Task),
-    "judge_starter": RemoteCall(function=tasks.judge_starter, argument_type=str),
-}
-
-
 VERSIONS = {WorkKind.MODULE: versions, WorkKind.TRAP: versions_for_traps}
 
 
-class RemoteRequest(Struct, frozen=True, kw_only=True):
-    """A call of one of `REMOTE_CALLS`, and the versions that the worker must have."""
+class RemoteTask(Struct, frozen=True, kw_only=True):
+    """A task for a worker of a cluster, which must have the task's versions."""
 
-    kind: str
-    payload: bytes
-    exercise: str
-    versions: Versions
+    task: Task
     is_strict: bool
-    work: WorkKind = WorkKind.MODULE
 
 
 @contextlib.contextmanager
-def _cluster_engine(
-    course: Course, address: str, *, is_strict: bool, allows_plain_tcp: bool = False
-) -> Iterator[Engine]:
+def _cluster_engine(address: str, *, is_strict: bool, allows_plain_tcp: bool = False) -> Iterator[Engine]:
     """Open an engine with an examiner for each thread of the cluster's workers. Examiners live as long as the workers.
 
     Raise `UsageError` if no scheduler answers, if there is no worker, or if one of them listens beyond this machine
@@ -241,12 +223,11 @@ def _cluster_engine(
     with contextlib.closing(_connect(address)) as client:
         if not allows_plain_tcp:  # a scheduler that answers at a loopback address may answer at others too
             _require_private(listening_addresses(client.scheduler_info(n_workers=-1)))
-        executor = _ClusterExecutor(client, course, address)
+        engine = _ClusterEngine(client, address, is_strict=is_strict)
         try:
-            location = CourseLocation(root="", is_strict=is_strict)
-            yield Engine(executor=executor, width=sum(client.nthreads().values()), location=location)
+            yield engine
         finally:
-            executor.shutdown(wait=False)
+            engine.shutdown()
 
 
 def listening_addresses(scheduler_info: Mapping[str, Any]) -> Iterator[str]:
@@ -259,76 +240,59 @@ def listening_addresses(scheduler_info: Mapping[str, Any]) -> Iterator[str]:
 
 
 def answer(message: bytes) -> bytes:
-    """Answer a request on a worker, with the course in the worker's folder. Dask calls this."""
-    request = msgspec.msgpack.decode(message, type=RemoteRequest)
-    remote_call = REMOTE_CALLS[request.kind]
+    """Judge a `RemoteTask` on a worker, with the course in the worker's folder. Dask calls this."""
+    remote = msgspec.msgpack.decode(message, type=RemoteTask)
     try:
         course = find_course(Path.cwd())
-        refusal = _refusal(request, course)
+        refusal = _refusal(remote.task, course)
     except (KitError, OSError) as error:
         refusal = TaskResult(error=f"the worker on {socket.gethostname()} has no course to judge by: {error}")
     if refusal is not None:
         return msgspec.msgpack.encode(refusal)
-    location = CourseLocation(root=str(course.root), is_strict=request.is_strict)
-    argument = msgspec.msgpack.decode(request.payload, type=remote_call.argument_type)
-    return msgspec.msgpack.encode(remote_call.function(location, argument))
+    location = CourseLocation(root=str(course.root), is_strict=remote.is_strict)
+    return msgspec.msgpack.encode(tasks.judge(location, remote.task))
 
 
-def _refusal(request: RemoteRequest, course: Course) -> TaskResult | None:
+def _refusal(task: Task, course: Course) -> TaskResult | None:
     """Return why this worker's versions differ from the batch's; None if they are equal."""
-    own, expected = VERSIONS[request.work](course, request.exercise), request.versions
+    own, expected = VERSIONS[task.record.kind](course, task.record.exercise), task.versions
     worker = f"the worker on {socket.gethostname()}"
     if (own.kit, own.torch) != (expected.kit, expected.torch):
         difference = f"has kit {own.kit}, torch {own.torch}; the batch has kit {expected.kit}, torch {expected.torch}"
         return TaskResult(error=f"{worker} {difference}; install the same versions on both")
     if own.exercise != expected.exercise:
-        text = f"{worker} has another version of {request.exercise} in {course.root}; copy the batch's version there"
-        return TaskResult(error=text, is_exercise_broken=True)
+        difference = f"has another version of {task.record.exercise} in {course.root}"
+        return TaskResult(error=f"{worker} {difference}; copy the batch's version there", is_exercise_broken=True)
     return None
 
 
-class _ClusterExecutor(Executor):
-    """Send calls of the functions in `REMOTE_CALLS` through Dask's executor. The futures never raise."""
+class _ClusterEngine:
+    """Sends tasks through Dask's executor. The futures never raise."""
 
-    def __init__(self, client: Any, course: Course, address: str) -> None:
+    memory_bytes = 0
+
+    def __init__(self, client: Any, address: str, *, is_strict: bool) -> None:
+        self.width, self.is_strict = sum(client.nthreads().values()), is_strict
         self._client = client
-        self._inner: Any = client.get_executor(pure=False, retries=RETRIES)
-        self._course = course
+        self._executor: Any = client.get_executor(pure=False, retries=RETRIES)
         self._address = address
-        self._versions: dict[tuple[str, WorkKind], Versions] = {}
         self._group = f"grader-{secrets.token_hex(8)}"  # a group's tasks stay on the scheduler until a worker is free
         self._numbers = itertools.count()
 
-    def submit(self, function: Callable[..., Any], /, *arguments: Any, **_: Any) -> Future[Any]:
-        """Run `function(location, payload)` on some worker. Raise `KitError` if the scheduler is gone."""
-        location, payload = arguments
-        name = function.__name__
-        message = msgspec.msgpack.encode(self._request(name, payload, is_strict=location.is_strict))
-        inner = self._inner.submit(answer, message, key=(self._group, next(self._numbers)))
+    def judge(self, task: Task) -> Future[TaskResult]:
+        """Judge a task on some worker. Raise `KitError` if the scheduler is gone."""
+        message = msgspec.msgpack.encode(RemoteTask(task=task, is_strict=self.is_strict))
+        inner = self._executor.submit(answer, message, key=(self._group, next(self._numbers)))
         if self._client.status != CONNECTED:  # checked after sending: if the connection breaks now, Dask cancels it
             raise KitError(f"the scheduler at {self._address} is gone; the same command continues from here")
-        outer: Future[Any] = Future()
+        outer: Future[TaskResult] = Future()
         inner.add_done_callback(lambda done: outer.set_result(_result(done)))
         return outer
 
-    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:  # noqa: ARG002 - as in Executor
-        """Cancel the pending requests; workers end them by themselves."""
+    def shutdown(self) -> None:
+        """Cancel the pending tasks; workers end them by themselves."""
         if self._client.status == CONNECTED:
-            self._inner.shutdown(wait=False)
-
-    def _request(self, name: str, payload: Any, *, is_strict: bool) -> RemoteRequest:
-        exercise = payload.record.exercise if isinstance(payload, Task) else payload
-        work = payload.record.kind if isinstance(payload, Task) else WorkKind.MODULE
-        if (exercise, work) not in self._versions:
-            self._versions[exercise, work] = VERSIONS[work](self._course, exercise)
-        return RemoteRequest(
-            kind=name,
-            payload=msgspec.msgpack.encode(payload),
-            exercise=exercise,
-            versions=self._versions[exercise, work],
-            work=work,
-            is_strict=is_strict,
-        )
+            self._executor.shutdown(wait=False)
 
 
 def _result(done: Future[bytes]) -> TaskResult:

@@ -1,7 +1,8 @@
 """The loop of a batch: take submissions from the layout, judge them in the engine, record them in the gradebook."""
 
 from collections.abc import Callable, Iterable
-from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from typing import Protocol
 
 from msgspec import Struct, field
 
@@ -9,7 +10,7 @@ from grader.classroom import tasks
 from grader.classroom.gradebook import Gradebook, SubmissionRecord, Versions, WorkKind
 from grader.classroom.layouts.files import SubmissionFiles
 from grader.classroom.regrade import rescore, verdict_with_points
-from grader.classroom.tasks import GONE, CourseLocation, Deduplicator, SubmissionLoader, Task, TaskResult
+from grader.classroom.tasks import GONE, Deduplicator, SubmissionLoader, Task, TaskResult
 from grader.errors import KitError, SpecError
 from grader.spec.exercise import Exercise
 from grader.spec.loading import load_exercise
@@ -34,17 +35,18 @@ UNJUDGED_IN_A_ROW = 20
 CHANGED = "it was changed while the batch ran; run the same command again"
 
 
-class Engine(Struct, frozen=True, kw_only=True):
-    """An executor for `grader.classroom.tasks`, which judge submissions, and the number of tasks that it runs at once.
+class Engine(Protocol):
+    """Judges submissions, on this machine or on others."""
 
-    `location` is the course on the machine that judges. `memory_bytes` is the memory of this machine; it is 0 if
-    unknown or if other machines judge.
-    """
-
-    executor: Executor
     width: int
-    location: CourseLocation
-    memory_bytes: int = 0
+    """The number of tasks that run at once."""
+    is_strict: bool
+    """Whether judging is forbidden if files or the network are open."""
+    memory_bytes: int
+    """The memory of this machine; 0 if it is unknown or if other machines judge."""
+
+    def judge(self, task: Task) -> Future[TaskResult]:
+        """Return the future of a task's result."""
 
 
 class Progress(Struct, kw_only=True):
@@ -103,7 +105,7 @@ class Batch:
         self._key = gradebook.secret("seed_key")
         self._shares = shares
         self._show = show
-        self._accepts_open = not engine.location.is_strict
+        self._accepts_open = not engine.is_strict
         self._deduplicator = Deduplicator(gradebook, accepts_open=self._accepts_open)
         self._exercises: dict[str, OpenExercise] = {}
         self._running: dict[Future[TaskResult], Task] = {}
@@ -183,7 +185,7 @@ class Batch:
                 return
             if self._deduplicator.follows(task):
                 return
-        self._running[self._engine.executor.submit(tasks.judge, self._engine.location, task)] = task
+        self._running[self._engine.judge(task)] = task
 
     def _step(self) -> None:
         """Wait until a task ends, or for `TICK_SECONDS`. Record the results of tasks that have ended."""
@@ -269,8 +271,10 @@ class Batch:
 
     def _failed_starter(self, exercise_id: str, times: int) -> TaskResult | None:
         """Judge the exercise's starter this many times at once. Return the first result without a verdict, if any."""
-        submit, location = self._engine.executor.submit, self._engine.location
-        futures = [submit(tasks.judge_starter, location, exercise_id) for _ in range(times)]
+        starter = tasks.starter_task(self._course, exercise_id, self._exercises[exercise_id].versions[WorkKind.MODULE])
+        if isinstance(starter, TaskResult):
+            return starter
+        futures = [self._engine.judge(starter) for _ in range(times)]
         return next((result for result in map(_result, futures) if result.verdict is None), None)
 
 

@@ -1,4 +1,4 @@
-"""The tasks of a batch: loading and deduplicating submissions, and the functions that an engine runs on them."""
+"""The tasks of a batch: loading and deduplicating submissions, and judging them with examiners of this machine."""
 
 import hashlib
 import hmac
@@ -227,17 +227,18 @@ def judge(location: CourseLocation, task: Task) -> TaskResult:
     return TaskResult(verdict=verdict)
 
 
-def judge_starter(location: CourseLocation, exercise_id: str) -> TaskResult:
-    """Judge an exercise's starter, to check that this machine can judge at all."""
-    course = Course(root=Path(location.root))
+def starter_task(course: Course, exercise_id: str, versions: Versions) -> Task | TaskResult:
+    """Return the task of judging an exercise's starter, by which an engine shows that it can judge at all.
+
+    If the starter is unreadable, return the result.
+    """
     path = course.pristine(course.editable_files(exercise_id)[0])
     starter = read_submission(path, path.name)
     if isinstance(starter, Unreadable):
         reason = f"its starter {course.shown(path)} cannot be judged: {starter.reason}"
         return TaskResult(error=reason, is_exercise_broken=True)
     record = SubmissionRecord(student="", exercise=exercise_id, file=path.name, digest="")
-    task = Task(record=record, versions=versions(course, exercise_id), submission=starter, seed=SEED_OF_STARTER)
-    return judge(location, task)
+    return Task(record=record, versions=versions, submission=starter, seed=SEED_OF_STARTER)
 
 
 def cancel_examiners() -> None:

@@ -13,7 +13,7 @@ import subprocess
 import sys
 import threading
 import time
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import Future, ProcessPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -25,7 +25,7 @@ from grader.classroom.gradebook import Gradebook
 from grader.classroom.grading import BatchReport, Clock, Options, grade_submissions, render_batch
 from grader.classroom.layouts.files import SkippedFiles
 from grader.classroom.layouts.own import Folder
-from grader.classroom.run import CHANGED, Engine, Progress
+from grader.classroom.run import CHANGED, Progress
 from grader.classroom.tasks import GONE, CourseLocation
 from grader.errors import KitError
 from grader.spec.paths import Course
@@ -597,14 +597,24 @@ def test_invalid_lines_are_reported_and_the_others_graded(tmp_path):
     assert rows(tmp_path / "class.sqlite", "SELECT file FROM current LIMIT 1") == [("all.jsonl, line 1",)]
 
 
+class Distant:
+    """An engine whose tasks and results travel to another process and back."""
+
+    width, is_strict, memory_bytes = 1, True, 0
+
+    def __init__(self, course: Course, pool: ProcessPoolExecutor) -> None:
+        self._location, self._pool = CourseLocation(root=str(course.root), is_strict=True), pool
+
+    def judge(self, task: tasks.Task) -> Future[tasks.TaskResult]:
+        return self._pool.submit(tasks.judge, self._location, task)
+
+
 @pytest.mark.slow
 def test_work_takes_and_gives_records_that_may_travel(course, tmp_path):
     root = hand_in(tmp_path / "class", {"ada": reference(), "bob": reference(), "cleo": "def (:"})
     path = tmp_path / "class.sqlite"
     with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
-        engine = contextlib.nullcontext(
-            Engine(executor=pool, width=1, location=CourseLocation(root=str(course.root), is_strict=True))
-        )
+        engine = contextlib.nullcontext(Distant(course, pool))
         report = grade_submissions(course, root, path, engine, Options(), lambda _: lambda _: None)
     assert (report.progress.judged, report.progress.shared) == (2, 1)
     assert rows(path, OUTCOMES) == [("ada", "fixed"), ("bob", "fixed"), ("cleo", "not_gradable")]

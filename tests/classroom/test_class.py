@@ -10,11 +10,12 @@ import pytest
 
 from grader.classroom import run, tasks
 from grader.classroom.engines import local_engine, machine_memory
+from grader.classroom.gradebook import SubmissionRecord, Versions
 from grader.classroom.grading import Options, grade_submissions
 from grader.classroom.layouts.opening import LayoutOptions
-from grader.classroom.run import Engine
-from grader.classroom.tasks import CourseLocation, TaskResult
+from grader.classroom.tasks import Task, TaskResult
 from grader.errors import UsageError
+from grader.submission import submission_from_text
 from tests.support.gradebooks import rows, verdict
 from tests.support.hostile import reference, starter
 
@@ -29,32 +30,40 @@ def hand_in(root, sources):
     return root
 
 
-def test_an_examiner_goes_on_with_the_exercises_that_it_has_begun(course):
+def task_of(exercise):
+    record = SubmissionRecord(student="ada", exercise=exercise, file="attention.py", digest="")
+    versions = Versions(kit="", torch="", exercise="")
+    return Task(record=record, versions=versions, submission=submission_from_text(""), seed=0)
+
+
+def test_an_examiner_goes_on_with_the_exercises_that_it_has_begun(course, monkeypatch):
     """Two would each open all of them otherwise, which takes as long as judging."""
     began = set()
 
-    def judge(exercise):
-        began.add((threading.get_ident(), exercise))
+    def judge(_location, task):
+        began.add((threading.get_ident(), task.record.exercise))
         time.sleep(0.01)
-        return exercise
+        return task.record.exercise
 
+    monkeypatch.setattr(tasks, "judge", judge)
     wanted = [f"exercise_{number % 6:02}" for number in range(60)]
     with local_engine(course, 2, is_strict=True) as running:
-        given = [running.executor.submit(judge, exercise) for exercise in wanted]
+        given = [running.judge(task_of(exercise)) for exercise in wanted]
         assert [each.result() for each in given] == wanted
     assert len({thread for thread, _ in began}) == 2
     assert len(began) <= 6 + 2  # at the end, an idle examiner takes the exercise of another
 
 
-def test_one_exercise_alone_keeps_all_examiners_busy_and_what_it_raises_is_raised(course):
+def test_one_exercise_alone_keeps_all_examiners_busy_and_what_it_raises_is_raised(course, monkeypatch):
     meeting = threading.Barrier(2, timeout=20)
 
-    def judge(_exercise):
+    def judge(_location, _task):
         meeting.wait()
         raise ValueError("both came")
 
+    monkeypatch.setattr(tasks, "judge", judge)
     with local_engine(course, 2, is_strict=True) as running:
-        for each in [running.executor.submit(judge, EXERCISE) for _ in range(4)]:
+        for each in [running.judge(task_of(EXERCISE)) for _ in range(4)]:
             with pytest.raises(ValueError, match="both came"):
                 each.result()
 
@@ -109,25 +118,16 @@ def test_a_term_of_a_class_with_a_roster_and_a_regrade(run_cli, tmp_path):
     assert (lost.returncode, "give their folder with --submissions" in lost.stderr) == (2, True)
 
 
-class Deceived(contextlib.AbstractContextManager):
+class Deceived:
     """An engine that judges nothing, and finds that odd submissions fail."""
 
-    def __init__(self, course) -> None:
-        self._place = CourseLocation(root=str(course.root), is_strict=True)
+    width, is_strict, memory_bytes = 1, True, 0
 
-    def __enter__(self) -> Engine:
-        return Engine(executor=self, width=1, location=self._place)
-
-    def __exit__(self, *_: object) -> None: ...
-
-    def submit(self, function, _place, payload):
+    def judge(self, task):
+        is_odd = "odd" in task.submission.chunks[0].text
+        own = verdict(seed=task.seed, checks=verdict().checks[is_odd:])
         future = Future()
-        if function.__name__ == "judge":
-            is_odd = "odd" in payload.submission.chunks[0].text
-            own = verdict(seed=payload.seed, checks=verdict().checks[is_odd:])
-            future.set_result(TaskResult(verdict=own))
-        else:
-            future.set_result(TaskResult(verdict=verdict()))
+        future.set_result(TaskResult(verdict=own))
         return future
 
 
@@ -149,9 +149,9 @@ def test_a_regrade_shares_no_verdicts_if_requested_now_or_in_the_batch(run_cli, 
 class Losing(Deceived):
     """An engine that judges the starter, and no submission that is called lost."""
 
-    def submit(self, function, location, payload):
-        future = super().submit(function, location, payload)
-        if function.__name__ == "judge" and "lost" in payload.submission.chunks[0].text:
+    def judge(self, task):
+        future = super().judge(task)
+        if "lost" in task.submission.chunks[0].text:
             future = Future()
             future.set_result(TaskResult(error="its examiner died twice"))
         return future
@@ -164,7 +164,7 @@ def test_submissions_after_many_that_cannot_be_judged_are_still_judged(course, t
     root = hand_in(tmp_path / "class", {f"{name}/{EXERCISE}.py": text for name, text in texts.items()})
     path = tmp_path / "class.sqlite"
     options = Options(shares=is_copied)
-    report = grade_submissions(course, root, path, Losing(course), options, lambda _: lambda _: None)
+    report = grade_submissions(course, root, path, contextlib.nullcontext(Losing()), options, lambda _: lambda _: None)
     assert (report.progress.not_judged, report.progress.judged) == (25, 1)
 
 
@@ -185,7 +185,7 @@ def test_an_exercises_versions_are_computed_once_until_its_files_change(own_cour
 
 def test_a_starter_that_is_missing_is_named_by_its_path(own_course):
     own_course.pristine(own_course.editable_files(EXERCISE)[0]).unlink()
-    told = tasks.judge_starter(CourseLocation(root=str(own_course.root), is_strict=True), EXERCISE)
+    told = tasks.starter_task(own_course, EXERCISE, tasks.versions(own_course, EXERCISE))
     assert told.error == (
         "its starter exercises/exercise_03/.starter/attention.py cannot be judged:"
         " there is no file attention.py; check the path"
@@ -196,19 +196,17 @@ def test_a_starter_that_is_missing_is_named_by_its_path(own_course):
 def test_too_little_memory_for_the_jobs_is_reported_before_anything_is_judged(course, tmp_path):
     with local_engine(course, 1, is_strict=True) as running:
         assert 0 < running.memory_bytes == machine_memory() <= os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-        small = Engine(executor=running.executor, width=3, location=running.location, memory_bytes=4 << 30)
+        running.width, running.memory_bytes = 3, 4 << 30
         told = []
         root = hand_in(tmp_path / "class", {f"ada/{EXERCISE}.py": "def (:"})
-        arguments = (course, root, tmp_path / "class.sqlite", contextlib.nullcontext(small), Options())
+        arguments = (course, root, tmp_path / "class.sqlite", contextlib.nullcontext(running), Options())
         grade_submissions(*arguments, lambda _: lambda _: None, told.append)
     assert told[0].startswith("3 submissions at once may use 6.0 GB together, and this machine has 4.0: a submission")
 
 
 def test_a_layout_that_holds_nothing_says_what_it_looked_for(course, tmp_path):
     root = hand_in(tmp_path / "class", {f"ada/{EXERCISE}.py": "x"})
-    engine = contextlib.nullcontext(
-        Engine(executor=None, width=1, location=CourseLocation(root=str(course.root), is_strict=True))
-    )
+    engine = contextlib.nullcontext(Deceived())
     options = Options(layout=LayoutOptions(name="canvas"))
     with pytest.raises(UsageError, match=r"there is no submission in .*\n  no submission: ada"):
         grade_submissions(course, root, tmp_path / "c.sqlite", engine, options, lambda _: lambda _: None)

@@ -30,15 +30,13 @@ REFERENCE = (ROOT / f"solutions/{EXERCISE}/attention.py").read_text(encoding="ut
 
 DEADLY = """
 import os
-from msgspec import structs
-from grader.classroom import engines, tasks
-judge = tasks.judge
+from grader.classroom import tasks
+judge = vars(tasks).setdefault("real_judge", tasks.judge)  # Dask may load this twice
 def deadly(place, job):
     if "DEADLY" in str(job.submission):
         os._exit(1)
     return judge(place, job)
-deadly.__name__ = "judge"
-engines.REMOTE_CALLS["judge"] = structs.replace(engines.REMOTE_CALLS["judge"], function=deadly)
+tasks.judge = deadly
 """
 """Loaded into a worker: a submission with this word kills it, as a lack of memory would."""
 
