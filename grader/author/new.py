@@ -66,10 +66,11 @@ def create_exercise(course: Course, exercise_id: str, source: Path, name: str = 
     return f"""\
 {exercise_id} now has a folder in exercises/ and one in solutions/.
 {_finding(interface, proposal)}.
-Now edit solutions/{exercise_id}/exercise.yaml and nothing else: {description.count(BLANK)} places say {BLANK}.
+Now edit solutions/{exercise_id}/exercise.yaml: {description.count(BLANK)} places say {BLANK}.
 Then run python -m grader prove {exercise_id}{where}.
 It names the line of each place that is still to be filled in, writes the reference from the starter
-and your fragments, and reports what the checks do not catch yet."""
+and your fragments, and reports what the checks do not catch yet.
+Finally, describe in exercises/{exercise_id}/README.md each argument and output that checks look at."""
 
 
 def _require_module_name(name: str) -> None:

@@ -20,9 +20,13 @@ from grader.spec.exercise import Exercise
 from grader.spec.fragments import put_back
 from grader.spec.loading import load_exercise
 from grader.spec.paths import SEALED, VARIATIONS, Course, write_product
+from grader.spec.problem import listed
 from grader.spec.variations import source_with
 from grader.submission import Unreadable, read_submission
 from grader.trap.reading import TEMPLATE
+
+ROW = re.compile(r"^\| \[(exercise_\d+)\]", re.MULTILINE)
+"""A row of the list of exercises."""
 
 COURSE_FOLDERS = ("exercises", "grader", "solutions", "tests")
 
@@ -76,7 +80,7 @@ def release(
     contents = Contents(hints=with_hints, explanations=explains)
     for path, content in _files(course, prepared, contents).items():
         write_product(folder / path, content)
-    return _summary(folder, prepared, contents)
+    return _summary(folder, prepared, contents, _unlisted(course, exercises))
 
 
 def _require_room(course: Course, folder: Path) -> None:
@@ -137,19 +141,34 @@ def _prepare_one(source: WorkerSource, course: Course, exercise: Exercise, expla
     )
 
 
-def _summary(folder: Path, prepared: list[Prepared], contents: Contents) -> str:
+def _unlisted(course: Course, exercises: list[Exercise]) -> list[str]:
+    """Return the exercises that have no row in exercises/README.md, so that students do not find them there."""
+    rows = set(ROW.findall((course.root / "exercises" / "README.md").read_text(encoding="utf-8")))
+    return [exercise.id for exercise in exercises if exercise.id not in rows]
+
+
+def _summary(folder: Path, prepared: list[Prepared], contents: Contents, unlisted: list[str]) -> str:
     run = sum(len(each.exercise.checks) for each in prepared)
     hidden = sum(each.hidden for each in prepared)
     noun = "exercise" if len(prepared) == 1 else "exercises"
     hints = "with hints" if contents.hints else "without hints"
     explained = sum(each.explained for each in prepared)
     defects = sum(len(each.exercise.defects) for each in prepared)
-    at_home = f"{explained} of {defects} defects are explained at home once they are fixed, the others"
-    return (
+    if explained == defects:
+        when = "Each defect is explained at home once it is fixed."
+    elif explained:
+        when = (
+            f"{explained} of {defects} defects are explained at home once they are fixed, the others after the hand-in."
+        )
+    else:
+        when = "Defects are explained after the hand-in."
+    summary = (
         f"{folder} is the student edition: {len(prepared)} {noun} {hints}, {run} checks that run at home, "
-        f"{hidden} that run only when a file is handed in. "
-        f"{at_home if explained else 'Defects are explained'} after the hand-in."
+        f"{hidden} that run only when a file is handed in. {when}"
     )
+    if not unlisted:
+        return summary
+    return f"{summary} Its exercises/README.md does not list {listed(unlisted)}: add a row to the one here."
 
 
 def _files(course: Course, prepared: list[Prepared], contents: Contents) -> dict[Path, bytes]:
@@ -236,7 +255,7 @@ def _overview(course: Course, exercises: list[Exercise], contents: Contents) -> 
     """Return the list of hunts with the rows of these exercises only."""
     chosen = {exercise.id for exercise in exercises}
     lines = (course.root / "exercises" / "README.md").read_text(encoding="utf-8").splitlines(keepends=True)
-    kept = [line for line in lines if not (row := re.match(r"\| \[(exercise_\d+)\]", line)) or row[1] in chosen]
+    kept = [line for line in lines if not (row := ROW.match(line)) or row[1] in chosen]
     return _page("".join(kept), contents)
 
 

@@ -212,7 +212,7 @@ def duration(seconds: float) -> str:
 def _table(totals: list[Row]) -> Table:
     table = Table(box=None, pad_edge=False)
     for number, column in enumerate(COLUMNS):
-        table.add_column(column, justify="right" if number else "left")
+        table.add_column(column, justify="right" if number else "left", no_wrap=not number)
     for exercise, *numbers, mean, max_score in totals:
         score = "" if mean is None else f"{mean:.1f} of {max_score:g}"
         table.add_row(exercise, *(f"{number:,}" for number in numbers), score)
@@ -222,7 +222,7 @@ def _table(totals: list[Row]) -> Table:
 def _trap_table(totals: list[Row]) -> Table:
     table = Table(box=None, pad_edge=False)
     for number, column in enumerate(TRAP_COLUMNS):
-        table.add_column(column, justify="right" if number else "left")
+        table.add_column(column, justify="right" if number else "left", no_wrap=not number)
     for exercise, traps, caught, mean, max_score in totals:
         score = "" if mean is None else f"{mean:.1f} of {max_score:g}"
         table.add_row(exercise, f"{traps:,}", f"{caught:,}", score)

@@ -232,7 +232,7 @@ def watch(exercise_id: str | None) -> None:
 @course_option
 @warm_options
 def hint(exercise_id: str, number: int | None, only_given: bool) -> None:
-    """Give the next hint for the first defect that is not fixed, or for defect number DEFECT."""
+    """Give the next hint for the defect that the first finding is about, or for defect number DEFECT."""
     from grader.report.tables import render_hint
     from grader.student.hints import next_hint, uncounted_on_error
 

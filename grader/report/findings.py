@@ -40,7 +40,7 @@ CALLING_VARIANT_WORDS = {
     History.RELOADED: "with a reloaded state dict",
     History.REBUILT: "after it was rebuilt by position, beside another module",
     History.SETTINGS: "with all arguments by position",
-    History.MODES: "after train() and eval()",
+    History.MODES: "after a call in each mode",
     History.COPIED: "as a frozen deepcopy",
     History.AFTER_OTHERS: "between calls with other values",
     History.INFERENCE_FIRST: "after a call under inference_mode",

@@ -24,7 +24,7 @@ from grader.verdict.verdict import Verdict
 
 SENTENCES: dict[type[Property], str] = {
     FutureDoesNotLeak: "No output depends on later {axis}.",
-    MaskHides: "Changing a hidden token changes no other output.",
+    MaskHides: "Changing a token that every sample's mask hides changes no other output.",
     RowsSumToOne: "The attention weights of each query add up to 1.",
     SamplesDoNotMix: "Changing one sample changes no other sample's output.",
     SamplesInAnyOrder: "Samples in another order, or in two parts, give the same outputs.",

@@ -214,7 +214,7 @@ def _samples(exercise: Exercise, check: Property, _finding: Finding | None) -> Q
 def _mask(exercise: Exercise, check: Property, _finding: Finding | None) -> Question:
     assert isinstance(check, MaskHides)
     return Question(
-        text=f"The mask hides one token of {check.input} from every query, and this token gets other numbers. "
+        text=f"The masks of all samples hide the same token of {check.input}, and this token gets other numbers. "
         f"At which other tokens may {_output(exercise, check)} change?",
         options=["at its neighbours", "at none", "at those after it", "at all of them"],
         right=1,

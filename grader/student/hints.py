@@ -1,4 +1,4 @@
-"""Hints for the student's current file: one more step at each call, for the first defect that is not fixed."""
+"""Hints for the student's current file: one more step at each call, for the defect that the first finding is about."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

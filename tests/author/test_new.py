@@ -155,7 +155,7 @@ def test_the_command_says_what_it_found_and_what_comes_next(own_course, run_cli,
     done = run_cli("new", EXERCISE, "--from", "mine.py", cwd=own_course.root)
     assert (done.returncode, done.stderr) == (0, "")
     assert "MultiHeadAttention is built with embed_dim, num_heads and called with x." in done.stdout
-    assert f"edit solutions/{EXERCISE}/exercise.yaml and nothing else: 11 places say FILL IN" in done.stdout
+    assert f"edit solutions/{EXERCISE}/exercise.yaml: 11 places say FILL IN" in done.stdout
     assert f"python -m grader prove {EXERCISE}" in done.stdout
 
 

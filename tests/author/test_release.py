@@ -17,7 +17,7 @@ import yaml
 from msgspec import structs
 from safetensors.torch import load
 
-from grader.author.release import release
+from grader.author.release import Contents, _summary, _unlisted, release
 from grader.author.sealing import seal
 from grader.author.spoilers import find_spoilers
 from grader.checks.case import Case, make_case, seed_draws
@@ -640,6 +640,17 @@ def test_a_trap_runs_at_home_on_the_own_fix_and_the_starter(course, edition):
     assert "the starter  caught" in done.stdout
     assert "points, come with the hand-in" in " ".join(done.stdout.split())
     assert done.returncode == 0
+
+
+def test_a_summary_names_the_exercises_that_the_list_of_the_edition_lacks(own_course, tmp_path):
+    exercises = [load_exercise(own_course.description(each)) for each in ("exercise_02", "exercise_03")]
+    assert _unlisted(own_course, exercises) == []
+    page = own_course.root / "exercises" / "README.md"
+    page.write_text(page.read_text(encoding="utf-8").replace("| [exercise_03]", "| [exercise_3]"), encoding="utf-8")
+    unlisted = _unlisted(own_course, exercises)
+    assert unlisted == ["exercise_03"]
+    summary = _summary(tmp_path, [], Contents(hints=True, explanations=True), unlisted)
+    assert summary.endswith(" Its exercises/README.md does not list exercise_03: add a row to the one here.")
 
 
 def test_students_have_no_instructors_commands(editions):

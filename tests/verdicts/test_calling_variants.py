@@ -53,7 +53,7 @@ CONDITIONS = {
     "where inputs are loud": "float(x.detach().abs().max()) > 30",
     "where the input is another module's output": "x.requires_grad and not x.is_leaf",
     "where the weights are frozen": "not any(each.requires_grad for each in self.parameters())",
-    "after train() and eval()": "self.__dict__.get('_trips', 0) > 1",
+    "after a call in each mode": "self.__dict__.get('_trips', 0) > 1",
 }
 KEEPING = {
     "what it saw first": "x = self.__dict__.setdefault('_first', {}).setdefault(tuple(x.shape), x.clone())",
