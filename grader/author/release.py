@@ -154,7 +154,7 @@ def _summary(folder: Path, prepared: list[Prepared], contents: Contents, unliste
     hints = "with hints" if contents.hints else "without hints"
     explained = sum(each.explained for each in prepared)
     defects = sum(len(each.exercise.defects) for each in prepared)
-    if explained == defects:
+    if 0 < explained == defects:
         when = "Each defect is explained at home once it is fixed."
     elif explained:
         when = (
