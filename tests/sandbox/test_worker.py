@@ -377,7 +377,7 @@ def test_a_session_ends_with_its_budget(judge_text: Judge) -> None:
             with pytest.raises(SubjectTimedOutError, match=r"of 0\.5 s for all"):
                 Subject(session)(**ARGUMENTS)(x=torch.randn(2, 6, 4))
         assert over.startswith(
-            ("all 0.5 s were used up", "it hung 2 times")
+            ("the 0.5 s for all checks were used up", "it hung 2 times")
         )  # the second cause is for machines with few processors
     finally:
         session.close()
