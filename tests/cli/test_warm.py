@@ -476,6 +476,8 @@ def test_a_terminal_gets_its_page_from_the_warm_process(warm: WarmCourse) -> Non
         first.communicate()
     assert until(lambda: warm.process() is not None)
     process = warm.process()
+    assert process is not None
+    assert warm.is_at_rest(process)
     ours, theirs = pty.openpty()
     command = [sys.executable, "-m", "grader", "3"]
     environment = os.environ | {"PYTHONPATH": str(ROOT), "TERM": "xterm"}

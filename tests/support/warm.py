@@ -75,6 +75,19 @@ class WarmCourse:
             until(lambda: self.process() is not None, 1)
         return process
 
+    def is_at_rest(self, process: int) -> bool:
+        """Wait until a warm process has prepared the next verdict; while it does, a command may not wait for it."""
+
+        def ticks() -> list[str]:
+            return Path(f"/proc/{process}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[11:13]
+
+        def is_quiet() -> bool:
+            before = ticks()
+            time.sleep(1)
+            return ticks() == before
+
+        return until(is_quiet)
+
     def _start(self) -> None:
         """Grade in a new interpreter."""
         flags = ["-B"] if sys.flags.dont_write_bytecode else []  # the socket's name depends on the flags
