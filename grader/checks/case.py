@@ -11,8 +11,8 @@ from typing import Any
 import torch
 from msgspec import Struct, structs
 
-from grader.checks.outcome import CallingVariant
 from grader.checks.size_cases import inputs_of_one_shape
+from grader.sandbox.calling_variants import CallingVariant
 from grader.spec.exercise import Exercise
 from grader.spec.fields import MadeInput, MaskKind, shape_of, size_of, sizes_of
 from grader.spec.properties import SAMPLES, Property

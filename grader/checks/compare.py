@@ -15,8 +15,9 @@ import torch
 from msgspec import Struct, structs
 
 from grader.checks import explanations, pictures
-from grader.checks.outcome import CallingVariant, Explanation, FailureKind, Finding, Picture, parse_kind
+from grader.checks.outcome import Explanation, FailureKind, Finding, Picture, parse_kind
 from grader.checks.pictures import NEGLIGIBLE, Gradients, WrongElement
+from grader.sandbox.calling_variants import CallingVariant
 from grader.sandbox.protocol import Other
 from grader.sandbox.text import as_index, excerpt, listed_first
 from grader.spec.kinds import Part
@@ -36,7 +37,7 @@ class Relation(StrEnum):
     SHAPE = "shape"
     DTYPE = "dtype"
     FINITE = "finite"
-    GRADIENT = "gradient"  # `name` gets a gradient
+    GRADIENT = "gradient"  # the parameter or the input `name` gets a gradient
     PARAMETERS = "parameters"  # names and shapes of the module's parameters
     CODE = "code"  # `code` holds
 
@@ -57,6 +58,7 @@ class Comparison(Struct, frozen=True, kw_only=True):
     axis: int = 0
     places: list[int] = []
     name: str = ""
+    is_input: bool = False
     changed: str = ""
     is_exact: bool = True
     code: str = ""
@@ -67,9 +69,9 @@ class Failure(AssertionError):  # noqa: N818 - hidden checks raise it like an as
 
     A hidden check raises `Failure("its-own-kind", "a sentence")`; the kit's own checks pass the finding's fields.
 
-    `deviation` is compared with that of variants: a tensor of differences in units of the tolerance, or a text of the
-    kit; None if the kind suffices. `compared` identifies the compared values, for pictures. `wrong` is the element that
-    is furthest off. `returned` is the value that contains it, unless the last call returned that value.
+    `deviation` is compared with that of variants: a tensor of differences in units of the tolerance, a shape, or a set
+    of names; None if the kind suffices. `compared` identifies the compared values, for pictures. `wrong` is the element
+    that is furthest off. `returned` is the value that contains it, unless the last call returned that value.
     `comparison` is the comparison that failed. A hidden check passes `code` instead: the comparison as an expression of
     Python, in which `outs` is the list of values that the submission's calls returned.
     """
@@ -249,6 +251,7 @@ def extreme_numbers(*, are_used: bool = True) -> Iterator[None]:
 
 
 GRADIENTS = Compared(item="gradients")
+INPUT_GRADIENTS = Compared(item="gradients of inputs")
 """The comparison of all parameters' gradients, recorded for pictures."""
 
 
@@ -367,35 +370,49 @@ def require_form(observed: Any, expected: Any, compared: Compared | str, parts: 
 
 
 def compare_gradients(
-    observed: Gradients, expected: Gradients, tolerance: Tolerance = FLOAT32_GRADIENT, negligible: float = NEGLIGIBLE
+    observed: Gradients,
+    expected: Gradients,
+    tolerance: Tolerance = FLOAT32_GRADIENT,
+    negligible: float = NEGLIGIBLE,
+    *,
+    of_inputs: bool = False,
 ) -> None:
-    """Raise `Failure` unless each parameter's gradient is right; if one is missing, the picture shows all.
+    """Raise `Failure` unless each gradient is right: of the parameters, or of the inputs if `of_inputs`.
 
-    Gradients below `negligible` are rounding errors of zero.
+    If one is missing, the picture shows all. Gradients below `negligible` are rounding errors of zero.
     """
-    with _picturing_gradients(observed, expected):
+    with _picturing_gradients(observed, expected, of_inputs=of_inputs):
         for name, gradient in expected.items():
-            compare_gradient(observed.get(name), gradient, name, tolerance, negligible)
+            compare_gradient(observed.get(name), gradient, name, tolerance, negligible, of_input=of_inputs)
 
 
 def require_gradients(observed: Gradients, expected: Gradients, names: Iterable[str]) -> None:
     """Raise `Failure` unless each of the named parameters gets a gradient."""
     with _picturing_gradients(observed, expected):
         for name in names:
-            _require_gradient(observed.get(name), name)
+            _require_gradient(observed.get(name), name, of_input=False)
 
 
 @contextmanager
-def _picturing_gradients(observed: Gradients, expected: Gradients) -> Iterator[None]:
+def _picturing_gradients(observed: Gradients, expected: Gradients, *, of_inputs: bool = False) -> Iterator[None]:
     """Add a picture of all gradients to a failure in the block because of a missing gradient."""
+    compared = INPUT_GRADIENTS if of_inputs else GRADIENTS
+    observed, expected = (
+        {_label(name, of_input=of_inputs): gradient for name, gradient in each.items()} for each in (observed, expected)
+    )
     try:
         yield
     except Failure as failure:
         if failure.finding.kind is FailureKind.NO_GRADIENT:
             failure.add(picture=pictures.gradients(observed, expected))
-            failure.compared = GRADIENTS
+            failure.compared = compared
         raise
-    pictures.record(GRADIENTS, observed, expected)
+    pictures.record(compared, observed, expected)
+
+
+def _label(name: str, *, of_input: bool) -> str:
+    """Return the words for the parameter or the input of that name."""
+    return f"the input {name}" if of_input else name
 
 
 def compare_gradient(
@@ -404,10 +421,15 @@ def compare_gradient(
     name: str,
     tolerance: Tolerance = FLOAT32_GRADIENT,
     negligible: float = NEGLIGIBLE,
+    *,
+    of_input: bool = False,
 ) -> None:
-    """Raise `Failure` unless the gradient of `name` is right, or missing where it should be None or zero."""
+    """Raise `Failure` unless the gradient of `name` is right, or missing where it should be None or zero.
+
+    `name` is the name of a parameter, or of an input if `of_input`.
+    """
     with _comparison():
-        _compare_gradient(observed, expected, name, tolerance, negligible)
+        _compare_gradient(observed, expected, name, tolerance, negligible, of_input=of_input)
 
 
 def _compare_gradient(
@@ -416,6 +438,8 @@ def _compare_gradient(
     name: str,
     tolerance: Tolerance,
     negligible: float,
+    *,
+    of_input: bool,
 ) -> None:
     if (
         expected is not None
@@ -424,7 +448,7 @@ def _compare_gradient(
         and torch.equal(observed, expected)
     ):
         return
-    compared = Compared(item=f"the gradient of {name}", axes=())
+    compared = Compared(item=f"the gradient of {_label(name, of_input=of_input)}", axes=())
     if expected is None or float(expected.abs().max()) < negligible:
         if observed is not None:
             require_finite(observed, compared)
@@ -443,23 +467,23 @@ def _compare_gradient(
                 ),
             )
         return
-    _require_gradient(observed, name)
+    _require_gradient(observed, name, of_input=of_input)
     assert observed is not None
     require_shape(observed, list(expected.shape), compared)
     require_finite(observed, compared)
     require_close(observed, expected, compared, tolerance, FailureKind.GRADIENT)
 
 
-def _require_gradient(observed: torch.Tensor | None, name: str) -> None:
+def _require_gradient(observed: torch.Tensor | None, name: str, *, of_input: bool) -> None:
     """Raise `Failure` if the gradient is missing or zero."""
     if observed is None or not bool((observed != 0).any()):
         raise Failure(
             FailureKind.NO_GRADIENT,
-            item=name,
+            item=_label(name, of_input=of_input),
             expected="the loss to reach it",
             observed="None" if observed is None else "all zeros",
-            deviation=name,
-            comparison=Comparison(relation=Relation.GRADIENT, name=name),
+            deviation=frozenset({_label(name, of_input=of_input)}),
+            comparison=Comparison(relation=Relation.GRADIENT, name=name, is_input=of_input),
         )
 
 
@@ -471,7 +495,7 @@ def require_tensor(observed: Any, compared: Compared | str) -> None:
             compared=_as_compared(compared),
             expected="a tensor",
             observed=describe(observed),
-            deviation=_form(observed),
+            deviation=frozenset({_form(observed)}),
         )
 
 
@@ -497,7 +521,7 @@ def require_dtype(observed: torch.Tensor, dtype: torch.dtype, compared: Compared
             compared=_as_compared(compared),
             expected=f"dtype {wanted}",
             observed=found,
-            deviation=found,
+            deviation=frozenset({found}),
             comparison=Comparison(relation=Relation.DTYPE, observed=observed, expected=wanted),
         )
 
@@ -601,7 +625,11 @@ def _pairs(observed: Any, expected: Any, compared: Compared, parts: Sequence[Par
             named = [compared.part(index, parts) for index in range(len(expected))]
             return list(zip(observed, expected, named, strict=True))
     raise Failure(
-        FailureKind.TYPE, compared=compared, expected=wanted, observed=describe(observed), deviation=_form(observed)
+        FailureKind.TYPE,
+        compared=compared,
+        expected=wanted,
+        observed=describe(observed),
+        deviation=frozenset({_form(observed)}),
     )
 
 

@@ -6,6 +6,8 @@ from typing import Any
 
 from msgspec import Struct
 
+from grader.sandbox.calling_variants import CallingVariant
+
 
 class Status(StrEnum):
     """The status of a check."""
@@ -97,96 +99,6 @@ def parse_kind(text: str) -> tuple[FailureKind, str]:
         return FailureKind(text), ""
     except ValueError:
         return FailureKind.OTHER, text
-
-
-class Mode(StrEnum):
-    """The mode in which a calling variant calls a module."""
-
-    UNCHANGED = ""
-    TRAINING = "training"
-
-
-class Gradients(StrEnum):
-    """The context of a call that decides whether gradients are recorded."""
-
-    RECORDED = ""
-    NO_GRAD = "no_grad"
-    INFERENCE_MODE = "inference_mode"
-
-
-class Dtype(StrEnum):
-    """The dtype of the module and its inputs."""
-
-    FLOAT32 = ""
-    FLOAT64 = "double"
-
-
-class Layout(StrEnum):
-    """The memory layout of inputs."""
-
-    CONTIGUOUS = ""
-    TRANSPOSED = "transposed"
-    EXPANDED = "expanded"  # one sample, with a stride of 0 along the batch
-
-
-class Sharing(StrEnum):
-    """Whether inputs of equal shape are the same tensor."""
-
-    SEPARATE = ""
-    SHARED = "shared"
-
-
-class History(StrEnum):
-    """What happened to the module before the call."""
-
-    FRESH = ""
-    RELOADED = "reloaded"  # another module loaded its state dict
-    MODES = "modes"  # train() and eval() were called
-    COPIED = "copied"  # copy.deepcopy, whose parameters are frozen
-    REBUILT = "rebuilt"  # built again with positional arguments, and then a module of another size
-    SETTINGS = "settings"  # a function gets its other arguments by position too
-    AFTER_OTHERS = "again"  # new, called with other values in the same tensors before, and in other tensors after
-    INFERENCE_FIRST = "inference_first"  # new, and called under inference_mode
-    CONVERTED = "converted"  # new, called in float32, and converted to float64
-
-
-class Arguments(StrEnum):
-    """How inputs are passed."""
-
-    BY_KEYWORD = ""
-    BY_POSITION = "positional"
-
-
-class Scale(StrEnum):
-    """The scale of inputs; large inputs are `LARGE_SCALE` times the usual ones."""
-
-    USUAL = ""
-    LARGE = "loud"
-
-
-LARGE_SCALE = 60.0
-"""With this factor scores reach thousands, so that a mask of -1000 in place of minus infinity becomes visible."""
-
-
-class CallingVariant(Struct, frozen=True, kw_only=True):
-    """A way to call a module that must not change its result: one value for each kind of change."""
-
-    arguments: Arguments = Arguments.BY_KEYWORD
-    mode: Mode = Mode.UNCHANGED
-    gradients: Gradients = Gradients.RECORDED
-    dtype: Dtype = Dtype.FLOAT32
-    layout: Layout = Layout.CONTIGUOUS
-    sharing: Sharing = Sharing.SEPARATE
-    history: History = History.FRESH
-    scale: Scale = Scale.USUAL
-
-    def changes(self) -> list[StrEnum]:
-        """Return the values that differ from the plain call, in the order in which pages list them."""
-        axes = (
-            *(self.arguments, self.mode, self.gradients, self.dtype),
-            *(self.layout, self.sharing, self.history, self.scale),
-        )
-        return [value for value in axes if value]
 
 
 class Location(Struct, frozen=True, kw_only=True):
@@ -417,8 +329,8 @@ class Examination(Struct, frozen=True, kw_only=True):
     deviations: dict[str, Any] = {}
     """By failed check, the difference between observed and expected, for comparison with variants.
 
-    A tensor (the shape of the output) contains differences in units of the tolerance. A text names missing parameters
-    or another form.
+    A tensor (the shape of the output) contains differences in units of the tolerance. A set of texts names missing
+    parameters or another form.
     """
     failure_points: dict[str, FailurePoint] = {}
     """By failed check, where in the check the submission failed."""

@@ -70,7 +70,7 @@ def declared_output(exercise: Exercise, check: Property, case: Case, value: Any,
             item="output",
             expected="floating-point numbers",
             observed=name,
-            deviation=name,
+            deviation=frozenset({name}),
         )
     return output
 

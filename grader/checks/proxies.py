@@ -10,7 +10,7 @@ from grader.checks.session import Session, SubjectDiedError, SubjectRaisedError,
 from grader.checks.subjects import adapter_of
 from grader.sandbox import protocol
 from grader.sandbox.probes import ProbeFunction, name_of
-from grader.sandbox.protocol import Build, Built, Request, Returned, TensorValue
+from grader.sandbox.protocol import Build, Built, Misfit, Request, Returned, TensorValue
 from grader.sandbox.text import listed_first
 from grader.sandbox.values import from_python, from_tensor, to_python
 
@@ -99,9 +99,18 @@ class ModuleFactory(Protocol):
 class MisfitError(Exception):
     """The submission's parameters are not those of the interface; `deviation` names all that do not fit."""
 
-    def __init__(self, misfits: list[str]) -> None:
-        super().__init__(listed_first(misfits, "; "))
-        self.deviation = "; ".join(sorted(misfits))
+    def __init__(self, misfits: list[Misfit]) -> None:
+        texts = [*dict.fromkeys(map(_in_words, misfits))]
+        super().__init__(listed_first(texts, "; "))
+        self.deviation = frozenset(texts)
+
+
+def _in_words(misfit: Misfit) -> str:
+    if misfit.shape is not None:
+        return f"{misfit.name} has shape {tuple(misfit.shape)}, not {tuple(misfit.expected)}"
+    if misfit.part:
+        return f"{misfit.part} is the same object as {misfit.same_as}"
+    return f"there is no parameter {misfit.name}"
 
 
 class RemoteProxy:

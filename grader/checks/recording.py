@@ -35,6 +35,7 @@ from grader.checks.compare import (
 from grader.checks.outcome import Examination, Finding, Outcome, Status, parse_kind
 from grader.checks.proxies import Pass
 from grader.errors import KitError
+from grader.sandbox.calling_variants import Dtype, VariantCall, from_plain
 from grader.sandbox.values import DTYPE_NAMES, TORCH_DTYPES, from_tensor, map_tensors
 
 CLOSE = 1e-3
@@ -259,22 +260,19 @@ def _rounded_answer(asked: Asked, answer: Any, dtypes: frozenset[str]) -> Any:
     match asked:
         case (_, _, "call", *_):
             return _rounded(answer, TOLERANCES, dtypes)
-        case (_, _, "run_probe", _, {"variants": variants, "learning": learning}):
-            return [
-                _rounded_variant(
-                    each, dtypes - {"float32"} if "double" in words else dtypes, has_gradients=bool(learning)
-                )
-                for each, words in zip(answer, variants, strict=False)
-            ]
+        case (_, _, "run_probe", _, {"calls": calls}):
+            return [_rounded_reply(each, call, dtypes) for each, call in zip(answer, from_plain(calls), strict=False)]
     return answer
 
 
-def _rounded_variant(answer: Any, dtypes: frozenset[str], *, has_gradients: bool) -> Any:
-    """Return the rounded answer in a calling variant: a value or, if it `has_gradients`, a value and gradients."""
-    if not has_gradients:
-        return _rounded(answer, TOLERANCES, dtypes)
-    value, gradients = answer
-    return _rounded(value, TOLERANCES, dtypes), _rounded(gradients, GRADIENT_TOLERANCES, dtypes)
+def _rounded_reply(reply: Any, call: VariantCall, dtypes: frozenset[str]) -> Any:
+    """Return the rounded answer to a call in a calling variant: a value or, if compared, a value and gradients."""
+    if call.variant.dtype is Dtype.FLOAT64:
+        dtypes -= {"float32"}
+    if call.learning is None:
+        return _rounded(reply, TOLERANCES, dtypes)
+    value, *gradients = reply
+    return (_rounded(value, TOLERANCES, dtypes), *(_rounded(each, GRADIENT_TOLERANCES, dtypes) for each in gradients))
 
 
 def _rounded(value: Any, tolerances: dict[torch.dtype, Tolerance], dtypes: frozenset[str]) -> Any:
@@ -344,6 +342,8 @@ def _to_plain(value: Any, pool: _TensorPool) -> Any:
             return {"tuple": [_to_plain(each, pool) for each in value]}
         case list():
             return [_to_plain(each, pool) for each in value]
+        case frozenset():
+            return {"set": sorted(value)}
         case dict():
             return {"dict": {name: _to_plain(each, pool) for name, each in value.items()}}
     return value
@@ -366,6 +366,8 @@ def _from_plain(plain: Any, tensor: Callable[[str, list[int], int], torch.Tensor
             return torch.Size(content)
         case "tuple":
             return tuple(_from_plain(each, tensor) for each in content)
+        case "set":
+            return frozenset(content)
         case "dict":
             return {name: _from_plain(each, tensor) for name, each in content.items()}
     raise ValueError(f"unknown kind of value {kind!r}")

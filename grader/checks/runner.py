@@ -18,7 +18,7 @@ from grader.checks.case import seed_from_name
 from grader.checks.compare import Advice, Failure, counted_comparisons, naming_output_axes
 from grader.checks.context import Context
 from grader.checks.findings import crash_finding, outcome_of_error, raise_if_killed
-from grader.checks.outcome import Examination, FailureKind, FailurePoint, Finding, Mode, Outcome, Status, last_lines
+from grader.checks.outcome import Examination, FailureKind, FailurePoint, Finding, Outcome, Status, last_lines
 from grader.checks.outputs import axes_of_outputs
 from grader.checks.proxies import MisfitError, Subject
 from grader.checks.recording import NotRecordedError, Recording
@@ -36,6 +36,7 @@ from grader.checks.tape import FailedCheck, Tape
 from grader.checks.walk import SizeCaseFailedError, run_at, walk
 from grader.errors import BrokenExerciseError, SpecError
 from grader.processes.workers import WorkerSource, protections
+from grader.sandbox.calling_variants import Mode
 from grader.sandbox.probes import ProbeFunction, name_of
 from grader.sandbox.protocol import Built, Call, Isolation, Loaded, Request, Returned
 from grader.sandbox.values import TORCH_DTYPES, from_python, to_python

@@ -7,8 +7,9 @@ from typing import Any
 
 from msgspec import Struct, structs
 
-from grader.checks.calling_variants import VariedCheck, choose_calling_variants
-from grader.checks.outcome import LARGE, CallingVariant, Sharing
+from grader.checks.outcome import LARGE
+from grader.checks.variant_choice import VariedCheck, choose_calling_variants
+from grader.sandbox.calling_variants import CallingVariant, Sharing
 from grader.spec.exercise import Exercise
 from grader.spec.fields import SizeCases, names_in, sizes_of
 from grader.spec.properties import Property

@@ -3,12 +3,11 @@
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Self
 
 import torch
-from msgspec import structs
+from msgspec import Struct, structs
 
-from grader.checks import outcome
 from grader.checks.case import Case
 from grader.checks.compare import (
     FLOAT32,
@@ -24,51 +23,52 @@ from grader.checks.compare import (
     compare,
     compare_gradients,
 )
-from grader.checks.outcome import LARGE_SCALE, CallingVariant, Dtype, FailureKind, History, Layout, Mode, Scale
+from grader.checks.outcome import FailureKind
 from grader.checks.pictures import NEGLIGIBLE, Gradients
 from grader.checks.proxies import ModuleProxy
 from grader.checks.session import SubjectRaisedError, unexpected_reply
+from grader.sandbox.calling_variants import (
+    LARGE_SCALE,
+    CallingVariant,
+    Dtype,
+    History,
+    Layout,
+    Mode,
+    Scale,
+    VariantCall,
+    to_plain,
+)
 from grader.sandbox.probes import calling_variants as probe
 from grader.spec.exercise import Exercise
 
 NEGLIGIBLE_OF_ANY_SIZE = 10 * NEGLIGIBLE
 """Below this, a gradient that is a sum over many samples or tokens is a rounding error of zero, in float32."""
 
-Calls = Sequence[tuple[CallingVariant, int]]
-"""Calling variants, each with an index into `Case.inputs_in_variants`: the inputs of that call."""
-
 
 def call_in_calling_variants(
-    calls: Calls, case: Case, method: str, module: ModuleProxy, learning: Sequence[list[str]] = ()
+    calls: Sequence[VariantCall], case: Case, method: str, module: ModuleProxy
 ) -> Iterator[Any]:
-    """Yield the value that the module returns in each calling variant; with `learning`, also its gradients.
+    """Yield what the module returns in each call: a value or, if gradients are compared, a value with gradients.
 
-    `learning` has the names of the inputs that get gradients in each call.
-
-    Raise `SubjectRaisedError` when the module raises in the next variant.
+    Raise `SubjectRaisedError` when the module raises in the next call.
     """
-    asked, learns = (
-        [[*map(str, variant.changes()), *(["others"] if number else [])] for variant, number in calls],
-        [*learning],
-    )
+    asked = [*calls]
     while asked:
         values = module.run_probe(
             probe.call_in_variants,
             case.inputs_in_variants[0],
             others=case.inputs_in_variants[1],
-            variants=asked,
+            calls=to_plain(asked),
             called=method,
             sample_axes=case.samples_axes,
             shared=case.shared,
             scales=dict.fromkeys(case.scaled, LARGE_SCALE),
             other_arguments=case.other_arguments,
-            learning=learns,
         )
         if not (isinstance(values, list) and 0 < len(values) <= len(asked)):
             raise unexpected_reply()
         yield from values
         asked = asked[len(values) :]  # the module raised in the next call, or the reply was full
-        learns = learns[len(values) :]
 
 
 def compare_in_calling_variants(
@@ -89,50 +89,80 @@ def compare_in_calling_variants(
     either; it is then called in fewer variants than the submission. Otherwise it may keep statistics: both are called
     in the same variants, and never in training mode.
     """
-    calls = [(variant, number % 2) for number, variant in enumerate(case.calling_variants)]
-    everything = [*case.tensors()]
-    if theirs.run_probe(probe.is_same_in_training, case.inputs_in_variants[0], called=method):
-        ours.training = theirs.training = False
-        their_calls = [(_of_the_same_values(variant), number) for variant, number in calls]
-        asked = [*dict.fromkeys(their_calls)]
-        learning = [everything for _ in asked] if gradients else []
-        their_values = call_in_calling_variants(asked, case, method, theirs, learning)
-        answers = dict(zip(asked, their_values, strict=True))
-        expected = [answers[call] for call in their_calls]
+    variants, everything = case.calling_variants, tuple(case.tensors())
+    keeps_statistics = not theirs.run_probe(probe.is_same_in_training, case.inputs_in_variants[0], called=method)
+    if keeps_statistics:
+        variants = tuple(map(_for_statistics, variants))
+        learning: list[tuple[str, ...] | None] = [None] * len(variants)
     else:
-        gradients = False
-        calls = [(_for_statistics(variant), number) for variant, number in calls]
-        expected = [*call_in_calling_variants(calls, case, method, theirs)]
-    learning = [_learning(variant, everything, exercise) for variant, _ in calls] if gradients else []
-    observed = call_in_calling_variants(calls, case, method, ours, learning)
-    for number, ((variant, _), answer) in enumerate(zip(calls, expected, strict=True)):
+        ours.training = theirs.training = False
+        learning = [_learning(each, everything, exercise) if gradients else None for each in variants]
+    calls = [
+        VariantCall(variant=variant, has_other_inputs=bool(number % 2), learning=learns)
+        for number, (variant, learns) in enumerate(zip(variants, learning, strict=True))
+    ]
+    their_calls = calls if keeps_statistics else [_of_the_same_values(call, everything) for call in calls]
+    asked = [*dict.fromkeys(their_calls)]
+    answers = dict(zip(asked, call_in_calling_variants(asked, case, method, theirs), strict=True))
+    returned = call_in_calling_variants(calls, case, method, ours)
+    for call, their_call in zip(calls, their_calls, strict=True):
         try:
-            value = next(observed)
+            value = next(returned)
         except SubjectRaisedError as error:
             raise Failure(
-                FailureKind.CALLING_VARIANT, calling_variant=variant, expected="an output", observed=str(error)
+                FailureKind.CALLING_VARIANT, calling_variant=call.variant, expected="an output", observed=str(error)
             ) from None
-        compared = Compared(action=method or exercise.interface.called(), calling_variant=variant, axes=axes)
-        returned, observed_gradients = _with_gradients(value) if gradients else (value, None)
-        right, expected_gradients = _with_gradients(answer) if gradients else (answer, None)
-        tolerances = _gradient_tolerances(variant, exercise)
+        compared = Compared(action=method or exercise.interface.called(), calling_variant=call.variant, axes=axes)
+        observed, expected = _Answer.of(value, call), _Answer.of(answers[their_call], their_call)
         try:
-            compare(returned, right, compared, _tolerance(variant, exercise))
-            if expected_gradients is not None and tolerances is not None:
-                if observed_gradients is None:
-                    raise unexpected_reply()
-                names = learning[number]
-                expected_gradients = _of_what_learns(expected_gradients, names, variant)
-                with _naming_what_learns(names, everything):
-                    compare_gradients(observed_gradients, expected_gradients, *tolerances)
+            compare(observed.value, expected.value, compared, _tolerance(call.variant, exercise))
+            tolerances = _gradient_tolerances(call, exercise)
+            if tolerances is not None:
+                with _naming_what_learns(call.learning, everything):
+                    _compare_gradients(observed, expected, call, *tolerances)
         except Failure as failure:
-            failure.set_calling_variant(variant)
-            failure.returned = returned
+            failure.set_calling_variant(call.variant)
+            failure.returned = observed.value
             raise
 
 
+class _Answer(Struct, frozen=True, kw_only=True):
+    """What a module returned in a call, with gradients if they are compared."""
+
+    value: Any
+    parameters: Gradients = {}
+    inputs: Gradients = {}
+
+    @classmethod
+    def of(cls, reply: Any, call: VariantCall) -> Self:
+        if call.learning is None:
+            return cls(value=reply)
+        match reply:
+            case (value, None, None) if not call.records_gradients():
+                return cls(value=value)
+            case (value, dict() as parameters, dict() as inputs) if _are_gradients(parameters, inputs):
+                return cls(value=value, parameters=parameters, inputs=inputs)
+        raise unexpected_reply()
+
+
+def _are_gradients(*several: dict[Any, Any]) -> bool:
+    return all(isinstance(each, torch.Tensor | None) for gradients in several for each in gradients.values())
+
+
+def _compare_gradients(
+    observed: _Answer, expected: _Answer, call: VariantCall, tolerance: Tolerance, negligible: float
+) -> None:
+    """Raise `Failure` unless the gradients are right: of the parameters unless they are frozen, and of the inputs that
+    get one.
+    """
+    if call.variant.history is not History.COPIED:
+        compare_gradients(observed.parameters, expected.parameters, tolerance, negligible)
+    of_inputs = {name: each for name, each in expected.inputs.items() if name in (call.learning or ())}
+    compare_gradients(observed.inputs, of_inputs, tolerance, negligible, of_inputs=True)
+
+
 @contextmanager
-def _naming_what_learns(names: list[str], everything: list[str]) -> Iterator[None]:
+def _naming_what_learns(names: tuple[str, ...] | None, everything: tuple[str, ...]) -> Iterator[None]:
     """Say in each `Failure` of the block which inputs get gradients, unless all do."""
     try:
         yield
@@ -143,33 +173,12 @@ def _naming_what_learns(names: list[str], everything: list[str]) -> Iterator[Non
         raise
 
 
-def _with_gradients(reply: Any) -> tuple[Any, Gradients | None]:
-    """Return the value and the gradients in a reply; None if the variant records none."""
-    match reply:
-        case (value, None):
-            return value, None
-        case (value, dict() as gradients) if all(isinstance(each, torch.Tensor | None) for each in gradients.values()):
-            return value, gradients
-    raise unexpected_reply()
-
-
-def _learning(variant: CallingVariant, names: list[str], exercise: Exercise) -> list[str]:
+def _learning(variant: CallingVariant, names: tuple[str, ...], exercise: Exercise) -> tuple[str, ...]:
     """Return the names of the inputs that get gradients in a call: often all, else one, or only parameters do."""
-    choices = [names] * max(1, len(names)) + [[name] for name in names]
+    choices: list[tuple[str, ...]] = [names] * max(1, len(names)) + [(name,) for name in names]
     if not exercise.interface.function:
-        choices.append([])
-    return choices[zlib.crc32(repr(variant.changes()).encode()) % len(choices)]
-
-
-def _of_what_learns(gradients: Gradients, inputs: list[str], variant: CallingVariant) -> Gradients:
-    """Return the gradients of the parameters and of these inputs. The parameters of a copy are frozen."""
-    named = {f"{probe.INPUT}{name}" for name in inputs}
-    is_frozen = variant.history is History.COPIED
-    return {
-        name: each
-        for name, each in gradients.items()
-        if name in named or not (is_frozen or name.startswith(probe.INPUT))
-    }
+        choices.append(())
+    return choices[zlib.crc32(" ".join(variant.changes()).encode()) % len(choices)]
 
 
 def _tolerance(variant: CallingVariant, exercise: Exercise) -> Tolerance:
@@ -180,15 +189,12 @@ def _tolerance(variant: CallingVariant, exercise: Exercise) -> Tolerance:
     return FLOAT64 if is_precise else FLOAT32
 
 
-def _gradient_tolerances(variant: CallingVariant, exercise: Exercise) -> tuple[Tolerance, float] | None:
-    """Return the tolerance of gradients, and the size below which a gradient is zero; None to compare none.
-
-    In float32 the gradients of large inputs are mostly rounding errors.
-    """
-    if variant.gradients is not outcome.Gradients.RECORDED:
+def _gradient_tolerances(call: VariantCall, exercise: Exercise) -> tuple[Tolerance, float] | None:
+    """Return the tolerance of gradients, and the size below which a gradient is zero; None to compare none."""
+    if not call.records_gradients():
         return None
-    is_precise = variant.dtype is Dtype.FLOAT64 and exercise.is_precise
-    if variant.scale is Scale.LARGE:
+    is_precise = call.variant.dtype is Dtype.FLOAT64 and exercise.is_precise
+    if call.variant.scale is Scale.LARGE:
         return (GRADIENT_OF_LARGE_INPUTS, NEGLIGIBLE) if is_precise else None
     return (FLOAT64_GRADIENT, NEGLIGIBLE) if is_precise else (GRADIENT_OF_ANY_SIZE, NEGLIGIBLE_OF_ANY_SIZE)
 
@@ -201,12 +207,14 @@ def _for_statistics(variant: CallingVariant) -> CallingVariant:
     return structs.replace(variant, mode=Mode.UNCHANGED, layout=layout)
 
 
-def _of_the_same_values(variant: CallingVariant) -> CallingVariant:
-    """Return the cheapest variant in which a module without state returns the same values."""
+def _of_the_same_values(call: VariantCall, everything: tuple[str, ...]) -> VariantCall:
+    """Return the cheapest call in which a module without state returns the same values, with all gradients."""
+    variant = call.variant
     is_expanded = variant.layout is Layout.EXPANDED
-    return CallingVariant(
+    plain = CallingVariant(
         dtype=variant.dtype,
         layout=Layout.EXPANDED if is_expanded else Layout.CONTIGUOUS,
         sharing=variant.sharing,
         scale=variant.scale,
     )
+    return structs.replace(call, variant=plain, learning=None if call.learning is None else everything)

@@ -1,25 +1,20 @@
 """Sentences of findings: the action, the expected and observed values, the sizes; and the reasons for `unknown`."""
 
-from grader.checks.outcome import (
+from grader.checks.outcome import Explanation, ExplanationKind, FailureKind, Finding, SizeComparison, in_words
+from grader.report.check_names import CheckNames, check_name
+from grader.report.console import printable
+from grader.sandbox.calling_variants import (
     LARGE_SCALE,
     Arguments,
     CallingVariant,
     Dtype,
-    Explanation,
-    ExplanationKind,
-    FailureKind,
-    Finding,
-    Gradients,
+    GradientMode,
     History,
     Layout,
     Mode,
     Scale,
     Sharing,
-    SizeComparison,
-    in_words,
 )
-from grader.report.check_names import CheckNames, check_name
-from grader.report.console import printable
 from grader.sandbox.text import as_arguments, cut
 from grader.spec.fields import MaskKind
 from grader.verdict.attribution import Reason, UnknownReason
@@ -31,8 +26,8 @@ MOST_OF_A_FINDING = 160
 CALLING_VARIANT_WORDS = {
     Arguments.BY_POSITION: "by position",
     Mode.TRAINING: "in training mode",
-    Gradients.NO_GRAD: "under no_grad",
-    Gradients.INFERENCE_MODE: "under inference_mode",
+    GradientMode.NO_GRAD: "under no_grad",
+    GradientMode.INFERENCE_MODE: "under inference_mode",
     Dtype.FLOAT64: "in float64",
     Layout.TRANSPOSED: "with inputs transposed in memory",
     Layout.EXPANDED: "with one sample expanded to the whole batch",

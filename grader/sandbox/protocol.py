@@ -242,11 +242,25 @@ class Parsed(Message, frozen=True, kw_only=True):
     fingerprint: Words
 
 
+class Misfit(Message, frozen=True, kw_only=True):
+    """A parameter that does not fit the weights of the reference.
+
+    Without a `shape` there is no such parameter, or it is part of something that the module has twice: `part` is the
+    same object as `same_as`.
+    """
+
+    name: Words
+    expected: Dimensions
+    shape: Dimensions | None = None
+    part: Words = ""
+    same_as: Words = ""
+
+
 class Built(Message, frozen=True, kw_only=True):
-    """A module was built: the shapes of its parameters, and descriptions of the weights that do not fit."""
+    """A module was built: the shapes of its parameters, and those that do not fit the weights of the reference."""
 
     parameters: Annotated[dict[Words, Dimensions], Meta(max_length=MAX_ITEMS)]
-    misfits: Annotated[list[Words], Meta(max_length=MAX_ITEMS)]
+    misfits: Annotated[list[Misfit], Meta(max_length=MAX_ITEMS)]
 
 
 Gradients = Annotated[dict[Words, TensorValue | None], Meta(max_length=MAX_ITEMS)]

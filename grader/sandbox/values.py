@@ -7,6 +7,7 @@ from itertools import islice
 from typing import Any
 
 import torch
+from msgspec import structs
 
 from grader.sandbox.protocol import (
     MAX_AXIS,
@@ -14,6 +15,7 @@ from grader.sandbox.protocol import (
     MAX_ITEMS,
     MAX_TEXT,
     Mapping,
+    Misfit,
     Other,
     Scalar,
     Sequence,
@@ -245,11 +247,8 @@ def seed() -> None:
     torch.default_generator.manual_seed(WORKER_SEED)  # torch.manual_seed stores a stack trace for each missing device
 
 
-NO_PARAMETER = "there is no parameter "
-
-
-def copy_parameters(parameters: dict[str, torch.nn.Parameter], values: dict[str, TensorValue]) -> list[str]:
-    """Copy values into parameters by name; return descriptions of parameters that are missing or have another shape.
+def copy_parameters(parameters: dict[str, torch.nn.Parameter], values: dict[str, TensorValue]) -> list[Misfit]:
+    """Copy values into parameters by name; return the parameters that are missing or have another shape.
 
     Without values, matrices of zeros, and of unusually small or large numbers, get random values.
     """
@@ -260,16 +259,16 @@ def copy_parameters(parameters: dict[str, torch.nn.Parameter], values: dict[str,
         for name, value in values.items():
             parameter = parameters.get(name)
             if parameter is None:
-                misfits.append(f"{NO_PARAMETER}{name}")
+                misfits.append(Misfit(name=name, expected=value.shape))
             elif list(parameter.shape) != value.shape:
-                misfits.append(f"{name} has shape {tuple(parameter.shape)}, not {tuple(value.shape)}")
+                misfits.append(Misfit(name=name, expected=value.shape, shape=list(parameter.shape)))
             else:
                 parameter.copy_(to_tensor(value))
     return misfits
 
 
-def with_shared_parts(module: object, misfits: list[str]) -> list[str]:
-    """Replace the misfits of parameters that a module has twice: "heads.1 is the same object as heads.0"."""
+def with_shared_parts(module: object, misfits: list[Misfit]) -> list[Misfit]:
+    """Name the part that a module has twice in the misfits of its parameters, such as heads.1 and heads.0."""
     if not isinstance(module, torch.nn.Module):
         return misfits
     names = {id(parameter): name for name, parameter in torch.nn.Module.named_parameters(module)}
@@ -278,8 +277,8 @@ def with_shared_parts(module: object, misfits: list[str]) -> list[str]:
         first = names.get(id(parameter), name)
         if first != name:
             part, other = _largest_shared_part(module, name, first)
-            shared[f"{NO_PARAMETER}{name}"] = f"{part} is the same object as {other}"
-    return [*dict.fromkeys(shared.get(misfit, misfit) for misfit in misfits)]
+            shared[name] = {"part": part, "same_as": other}
+    return [structs.replace(each, **shared.get(each.name, {})) for each in misfits]
 
 
 def _largest_shared_part(module: torch.nn.Module, name: str, first: str) -> tuple[str, str]:

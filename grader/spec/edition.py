@@ -114,7 +114,7 @@ class Sealed(Edition, frozen=True, kw_only=True, tag="sealed"):
         return not fails_a_check
 
     def word_for_fixed(self, word: str) -> str:
-        return f"{word}, as far as the checks here can tell"
+        return f"{word}, as far as the checks here can tell" if self.hidden_checks else word
 
 
 class Explained(Sealed, frozen=True, tag="explained"):

@@ -15,6 +15,7 @@ from grader.checks.outcome import FailureKind
 from grader.checks.proxies import MisfitError
 from grader.checks.subjects import adapter_of
 from grader.checks.tape import FailedCheck, Step
+from grader.sandbox.calling_variants import CallingVariant, Mode, Scale, Sharing, from_plain
 from grader.sandbox.probes import calling_variants, name_of
 from grader.sandbox.protocol import Adapter, Build, Call, TensorValue, Transfer, Value
 from grader.sandbox.values import from_python, from_tensor, outputs_of, to_python
@@ -65,7 +66,7 @@ class BuiltModule(Struct, frozen=True, kw_only=True, tag=True):
 
 
 class MadeCall(Struct, frozen=True, kw_only=True, tag=True):
-    """A call to make, in a calling variant if `variant` is not empty. `number` is that of its value."""
+    """A call to make. `number` is that of its value. `variant` is plain where only inputs and mode differ."""
 
     module: int
     number: int
@@ -73,7 +74,7 @@ class MadeCall(Struct, frozen=True, kw_only=True, tag=True):
     method: str = ""
     training: bool = False
     grad: bool = True
-    variant: list[str] = []
+    variant: CallingVariant = CallingVariant()
     sample_axes: dict[str, int] = {}
     other_arguments: dict[str, Value] = {}
     """The constructor arguments of another module, which is built before the call of a rebuilt one."""
@@ -205,24 +206,21 @@ def _calls_in_variants(request: Call, values: list[Any]) -> Iterator[tuple[MadeC
     """Yield the calls of a request to call a module in calling variants."""
     options = {name: to_python(value) for name, value in request.options.items()}
     returned = values[0] if values and isinstance(values[0], list) else []
-    if options["learning"]:  # each value comes with its gradients
-        returned = [each[0] for each in returned]
     inputs = {name: to_python(value) for name, value in request.arguments.items()}
-    for index, words in enumerate(options["variants"][: len(returned) + 1]):
-        given = calling_variants.inputs_in_variant(
-            words, inputs, options["others"], options["shared"], options["scales"]
-        )
-        call = MadeCall(
+    for index, call in enumerate(from_plain(options["calls"])[: len(returned) + 1]):
+        given = calling_variants.inputs_of(call, inputs, options["others"], options["shared"], options["scales"])
+        made = MadeCall(
             module=request.module,
             number=0,
             arguments={name: from_python(each) for name, each in given.items()},
             method=options["called"],
-            training=request.training or "training" in words,
-            variant=[word for word in words if word not in ("others", "loud", "shared", "training")],
+            training=request.training or call.variant.mode is Mode.TRAINING,
+            variant=structs.replace(call.variant, mode=Mode.UNCHANGED, sharing=Sharing.SEPARATE, scale=Scale.USUAL),
             sample_axes=options["sample_axes"],
             other_arguments={name: from_python(each) for name, each in options["other_arguments"].items()},
         )
-        yield call, returned[index] if index < len(returned) else None
+        value = returned[index] if index < len(returned) else None
+        yield made, value[0] if value is not None and call.learning is not None else value
 
 
 def _is_small(value: Any) -> bool:
@@ -268,9 +266,7 @@ def _ending_of(comparison: Comparison, played: list[_Played], error: Failure) ->
     if relation is Relation.GRADIENT:
         if error.finding.calling_variant is not None:
             return Ending()  # a script makes a backward pass only after plain calls
-        name = comparison.name.removeprefix(calling_variants.INPUT)
-        is_input = name != comparison.name
-        return structs.replace(plain, observed=_gradient(name, is_input=is_input))
+        return structs.replace(plain, observed=_gradient(comparison.name, is_input=comparison.is_input))
     if relation in (Relation.CODE, Relation.DIFFERENT):
         return plain
     if relation is Relation.PARAMETERS:
@@ -384,7 +380,7 @@ def _needed(played: list[_Played], ending: Ending) -> list[BuiltModule | MadeCal
     end = max(steps.index(each) for each in calls if each.number in named)
     modules = {each.module for each in calls if each.number in named}
     stands_alone = ending.relation in (Relation.UNCHANGED, Relation.CHANGED)
-    variants = [each for each in calls if each.number in named and each.variant]
+    variants = [each for each in calls if each.number in named and each.variant.changes()]
 
     def is_needed(step: BuiltModule | MadeCall | LoadedState) -> bool:
         if isinstance(step, BuiltModule):
@@ -405,7 +401,7 @@ def _of_the_last(
     """
     if ending.relation is Relation.CODE:
         return steps
-    is_in_variant = bool(calls) and bool(calls[-1].variant)
+    is_in_variant = bool(calls) and bool(calls[-1].variant.changes())
     loads = [each for each in steps if isinstance(each, LoadedState)]
     modules = [each.target for each in loads] or [each.number for each in steps if isinstance(each, BuiltModule)]
     last = calls[-1].module if is_in_variant else next(reversed(modules), None)

@@ -21,10 +21,10 @@ import torch
 from msgspec import Struct, structs
 
 from grader.checks.compare import Relation
-from grader.checks.outcome import LARGE_SCALE
 from grader.checks.reference import import_variation
+from grader.sandbox.calling_variants import LARGE_SCALE, Arguments, Dtype, History, Layout
 from grader.sandbox.probes import PROBES, constructor, optimizer, training_step
-from grader.sandbox.probes.calling_variants import BY_POSITION, NEW
+from grader.sandbox.probes.calling_variants import BUILT_BY_POSITION, NEEDS_NEW_MODULE
 from grader.sandbox.protocol import TensorValue, Value
 from grader.sandbox.subject import Entry
 from grader.sandbox.values import WORKER_SEED, copy_parameters, to_python
@@ -89,7 +89,7 @@ class _Writer:
         if not self._is_importable:
             yield "import importlib"
         yield "import sys"
-        if any("copied" in each.variant for each in self._calls):
+        if any(each.variant.history is History.COPIED for each in self._calls):
             yield "import copy"
         yield from self._experiment.imports if self._experiment else ()
         yield ""
@@ -299,7 +299,7 @@ class _Writer:
         if self._mode.get(call.module) is not call.training:
             self._mode[call.module] = call.training
             yield f"{name}.{'train' if call.training else 'eval'}()"
-        if call.variant:
+        if call.variant.changes():
             yield from self._call_in_variant(call, arguments)
             return
         if self._replay.ending.needs_gradients and call is self._calls[-1]:
@@ -355,37 +355,39 @@ class _Writer:
         return repr(to_python(value))
 
     def _call_in_variant(self, call: MadeCall, arguments: dict[str, str]) -> Iterator[str]:
-        name, words, build = self._modules[call.module], call.variant, self._builds[call.module]
+        name, variant, build = self._modules[call.module], call.variant, self._builds[call.module]
+        history, is_double = variant.history, variant.dtype is Dtype.FLOAT64
         tensors = {key: self._argument(each) for key, each in call.arguments.items() if isinstance(each, TensorValue)}
         for key, variable in tensors.items():
-            yield from _laid_out(variable, words, call.sample_axes.get(key))
-        text = ", ".join(arguments.values() if "positional" in words else (f"{k}={v}" for k, v in arguments.items()))
+            yield from _laid_out(variable, variant.layout, call.sample_axes.get(key))
+        by_position = variant.arguments is Arguments.BY_POSITION
+        text = ", ".join(arguments.values() if by_position else (f"{k}={v}" for k, v in arguments.items()))
         method = f".{call.method}" if call.method else ""
-        if not NEW.isdisjoint(words):
-            constructed = self._constructor_call(build, by_position=not BY_POSITION.isdisjoint(words))
+        if history in NEEDS_NEW_MODULE:
+            constructed = self._constructor_call(build, by_position=history in BUILT_BY_POSITION)
             yield f"old, {name} = {name}, {constructed}"
             yield f"{name}.load_state_dict(old.state_dict())"
             yield f"{name}.train(old.training)"
-        if "rebuilt" in words:
+        if history is History.REBUILT:
             other = structs.replace(build, arguments=call.other_arguments)
             yield f"{self._constructor_call(other)}  # another module"
-        if "double" in words and "converted" not in words:
+        is_converted = history is History.CONVERTED
+        if is_double and not is_converted:
             yield f"{name} = {name}.double()"
         finer = "double() * (1 - 2**-26)"  # as the probe `finer` does, with digits that float32 has not
         in_float64 = [f"{each} = {each}.{finer}" for each in dict.fromkeys(tensors.values()) if self._is_float(each)]
-        if "converted" not in words:
-            yield from in_float64 if "double" in words else []
+        if is_double and not is_converted:
+            yield from in_float64
         yield from self._prepared_for_variant(call, name, f"{method}({text})")
-        yield from in_float64 if "converted" in words else []
-        context = next((each for each in ("no_grad", "inference_mode") if each in words), "")
+        yield from in_float64 if is_converted else []
         code = f"{name}{method}({text})"
         out = "out"
         self._outs[call.number] = out
-        if context:
-            yield f"with torch.{context}():"
-        indent = "    " * bool(context)
+        if variant.gradients:
+            yield f"with torch.{variant.gradients}():"
+        indent = "    " * bool(variant.gradients)
         yield f"{indent}{out} = {code}"
-        if "again" in words:
+        if history is History.AFTER_OTHERS:
             rolled = {key: f"{each}.roll(1, -1)" for key, each in arguments.items() if self._is_float(each)}
             later = (f"{key}={rolled.get(key, each)}" for key, each in arguments.items())
             yield f"{indent}{name}{method}({', '.join(later)})  # other values in other tensors"
@@ -394,19 +396,19 @@ class _Writer:
 
     def _prepared_for_variant(self, call: MadeCall, name: str, code: str) -> Iterator[str]:
         """Yield the lines that prepare the module for a calling variant; `code` is the call without the module."""
-        words = call.variant
-        if "modes" in words:
+        history = call.variant.history
+        if history is History.MODES:
             yield f"for mode in ({not call.training}, {call.training}):"
             yield f"    {name}.train(mode){code}"
-        if "inference_first" in words:
+        if history is History.INFERENCE_FIRST:
             yield "with torch.inference_mode():"
             yield f"    {name}{code}"
-        if "converted" in words:
+        if history is History.CONVERTED:
             yield f"{name}{code}"
             yield f"{name} = {name}.double()"
-        if "copied" in words:
+        if history is History.COPIED:
             yield f"{name} = copy.deepcopy({name}).requires_grad_(False)"
-        if "again" in words:
+        if history is History.AFTER_OTHERS:
             inputs = ", ".join(self._float_inputs(call))
             yield f"weights = [*{name}.parameters()]"
             yield f"before = [each.detach().clone() for each in [{inputs}, *weights]]"
@@ -677,10 +679,10 @@ def _is_long(tensor: torch.Tensor) -> bool:
     return tensor.dtype is torch.float32 and tensor.numel() > MANY
 
 
-def _laid_out(variable: str, words: list[str], axis: int | None) -> Iterator[str]:
-    if "transposed" in words:
+def _laid_out(variable: str, layout: Layout, axis: int | None) -> Iterator[str]:
+    if layout is Layout.TRANSPOSED:
         yield f"{variable} = {variable}.transpose(0, -1).contiguous().transpose(0, -1)"
-    if "expanded" in words and axis is not None:
+    if layout is Layout.EXPANDED and axis is not None:
         yield f"{variable} = {variable}.narrow({axis}, 0, 1).expand({variable}.shape)"
 
 

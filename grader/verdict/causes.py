@@ -4,7 +4,8 @@ from math import prod
 
 from msgspec import Struct
 
-from grader.checks.outcome import FailureKind, Finding, Mode, Outcome, Picture, Status
+from grader.checks.outcome import FailureKind, Finding, Outcome, Picture, Status
+from grader.sandbox.calling_variants import Mode
 from grader.verdict.attribution import DefectStatus
 from grader.verdict.verdict import Verdict
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from msgspec import structs
 
-from grader.checks.outcome import Examination, FailureKind, Key, Outcome, Status, defects_in, variant_name
+from grader.checks.outcome import Examination, FailureKind, Finding, Key, Outcome, Status, defects_in, variant_name
 from grader.spec.exercise import Defect, Exercise
 from grader.spec.fragments import replace_fragment
 from grader.verdict.attribution import AFTER_VALUES, STANDING, WITH_GRADIENTS, Reading, VariantComparison
@@ -34,7 +34,7 @@ def compare_deviations(examination: Examination, matching_variants: list[Examina
     random numbers, print and crash differently.
     """
     outcomes = [_compare_deviation(outcome, examination, matching_variants) for outcome in examination.outcomes]
-    with_values = {check for check, value in examination.deviations.items() if not isinstance(value, str)}
+    with_values = {check for check, value in examination.deviations.items() if not isinstance(value, frozenset)}
     unmatched = {outcome.check for outcome in outcomes if outcome.matches_no_variant}
     return structs.replace(examination, outcomes=outcomes, matching_deviations=frozenset(with_values - unmatched))
 
@@ -132,8 +132,18 @@ def _fails_equally(
         return same(examination.deviations[outcome.check], others.deviations.get(outcome.check))
     if outcome.status is Status.CRASHED:
         return reading not in STANDING
-    is_print = outcome.finding is not None and outcome.finding.kind is FailureKind.PRINTS
-    return is_print or str(outcome.finding) == str(other.finding)
+    if outcome.finding is None or other.finding is None:
+        return outcome.finding is other.finding
+    return outcome.finding.kind is FailureKind.PRINTS or _has_same_numbers(outcome.finding, other.finding)
+
+
+def _has_same_numbers(one: Finding, other: Finding) -> bool:
+    """Return whether two findings of one kind show the same numbers at the same place of the same call."""
+    ours, theirs = (
+        (each.calling_variant, each.action, each.item, each.place, each.expected, each.observed, each.message)
+        for each in (one, other)
+    )
+    return ours == theirs
 
 
 def find_standing_fixes(exercise: Exercise, text: str, reference: str) -> frozenset[str]:
@@ -198,8 +208,8 @@ def is_part(one: Any, other: Any) -> bool:
 
 def is_same_or_fewer(one: Any, other: Any) -> bool:
     """Return whether two deviations are equal, or one names only items that the other also names."""
-    if isinstance(one, str) and isinstance(other, str):
-        return {*one.split("; ")} <= {*other.split("; ")}
+    if isinstance(one, frozenset) and isinstance(other, frozenset):
+        return one <= other
     return is_same(one, other)
 
 

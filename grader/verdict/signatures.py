@@ -62,16 +62,9 @@ def _make_key(course: Course, runner: Runner, digest: str) -> Key:
     signatures, methods = {}, {}
     for subset in exercise.subsets():
         text = make_variant(reference, exercise, subset)
-        examination = runner.examine(submission_from_text(text), KEY_SEED)
-        if any(outcome.status in (Status.TIMED_OUT, Status.NOT_RUN) for outcome in examination.outcomes):
-            examination = runner.examine(submission_from_text(text), KEY_SEED)  # the machine may have been busy
+        examination = _examine_variant(runner, text, f"the variant with {sorted(subset)}")
         if not subset:
             require_all_passed(exercise.id, examination)
-        if examination.unloadable is not None:
-            raise BrokenExerciseError(
-                f"{exercise.id}: the variant with {sorted(subset)} does not load: {examination.unloadable}; "
-                "correct the fragments of its defects"
-            )
         name = variant_name(subset)
         signatures[name] = examination.failures()
         methods[name] = examination.methods
@@ -86,13 +79,19 @@ def _make_key(course: Course, runner: Runner, digest: str) -> Key:
 def _examine_near_misses(runner: Runner, reference: str) -> Iterator[tuple[str, dict[str, str]]]:
     """Yield the signatures of each near miss, alone and beside other defects, by its name."""
     for name, text in near_miss_texts(runner.exercise, reference):
+        yield name, _examine_variant(runner, text, f"the near miss {name}").failures()
+
+
+def _examine_variant(runner: Runner, text: str, label: str) -> Examination:
+    """Examine a text of the kit's own, twice if it runs out of time: the machine may have been busy."""
+    examination = runner.examine(submission_from_text(text), KEY_SEED)
+    if any(outcome.status in (Status.TIMED_OUT, Status.NOT_RUN) for outcome in examination.outcomes):
         examination = runner.examine(submission_from_text(text), KEY_SEED)
-        if examination.unloadable is not None:
-            raise BrokenExerciseError(
-                f"{runner.exercise.id}: the near miss {name} does not load: {examination.unloadable}; "
-                "correct its fragments"
-            )
-        yield name, examination.failures()
+    if examination.unloadable is not None:
+        raise BrokenExerciseError(
+            f"{runner.exercise.id}: {label} does not load: {examination.unloadable}; correct its fragments"
+        )
+    return examination
 
 
 def _require_sound_reference(course: Course, runner: Runner) -> None:

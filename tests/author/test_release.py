@@ -21,7 +21,7 @@ from grader.author.release import Contents, _summary, _unlisted, release
 from grader.author.sealing import seal
 from grader.author.spoilers import find_spoilers
 from grader.checks.case import Case, make_case, seed_draws
-from grader.checks.outcome import LARGE_SCALE, FailureKind, Finding, Layout, Status
+from grader.checks.outcome import FailureKind, Finding, Status
 from grader.checks.recording import Recording
 from grader.checks.reference import AbsentReference
 from grader.checks.reference_cache import ReferenceCache
@@ -32,6 +32,7 @@ from grader.errors import BrokenExerciseError, SpecError, UsageError
 from grader.processes.workers import WorkerSource
 from grader.report.findings import sentence
 from grader.report.phrases import checks_note, near_miss_hint
+from grader.sandbox.calling_variants import LARGE_SCALE, Layout, VariantCall
 from grader.sandbox.probes import calling_variants
 from grader.spec.fragments import make_near_miss, make_variant, put_back
 from grader.spec.loading import load_exercise
@@ -549,25 +550,26 @@ def by_heart(course: Course, edition: Course) -> str:
             known[key_of(case.inputs["x"])] = passed.value.tolist(), gradients
         if case.calling_variants:
             assert theirs.run_probe(calling_variants.is_same_in_training, case.inputs_in_variants[0], called="")
-            calls = [(_of_the_same_values(each), number % 2) for number, each in enumerate(case.calling_variants)]
-            asked = [*dict.fromkeys(calls)]
-            values = call_in_calling_variants(asked, case, "", theirs, [["x"]] * len(asked))
-            answers = dict(zip(asked, values, strict=True))
-            for number, call in enumerate(calls):
-                value, passed_back = answers[call]
+            calls = [
+                VariantCall(variant=each, has_other_inputs=bool(number % 2), learning=("x",))
+                for number, each in enumerate(case.calling_variants)
+            ]
+            their_calls = [_of_the_same_values(each, ("x",)) for each in calls]
+            asked = [*dict.fromkeys(their_calls)]
+            answers = dict(zip(asked, call_in_calling_variants(asked, case, "", theirs), strict=True))
+            for call, theirs_call in zip(calls, their_calls, strict=True):
+                value, of_parameters, of_inputs = answers[theirs_call]
                 gradients = {
-                    name.removeprefix("the input "): each.tolist() for name, each in (passed_back or {}).items()
+                    name: each.tolist() for name, each in {**(of_parameters or {}), **(of_inputs or {})}.items()
                 }
-                known.setdefault(key_of(input_of_variant(case, number)), (value.tolist(), gradients))
+                known.setdefault(key_of(input_of(case, call)), (value.tolist(), gradients))
     return course.pristine(course.editable_files("exercise_03")[0]).read_text() + REPLAY.format(known=known)
 
 
-def input_of_variant(case: Case, number: int) -> torch.Tensor:
-    variant = case.calling_variants[number]
-    words = [*map(str, variant.changes()), *(["others"] if number % 2 else [])]
+def input_of(case: Case, call: VariantCall) -> torch.Tensor:
     scales = dict.fromkeys(case.scaled, LARGE_SCALE)
-    x = calling_variants.inputs_in_variant(words, *case.inputs_in_variants, case.shared, scales)["x"]
-    return x[:1].expand(x.shape) if variant.layout is Layout.EXPANDED else x
+    x = calling_variants.inputs_of(call, *case.inputs_in_variants, case.shared, scales)["x"]
+    return x[:1].expand(x.shape) if call.variant.layout is Layout.EXPANDED else x
 
 
 def key_of(x: torch.Tensor) -> str:

@@ -23,9 +23,9 @@ import itertools
 from collections.abc import Iterable
 from typing import Any
 
-from grader.checks.calling_variants import AXES, VariedCheck, choose_calling_variants
-from grader.checks.outcome import CallingVariant, Dtype, Gradients, History, Scale
 from grader.checks.size_cases import SizeCasePlanner, size_cases_of
+from grader.checks.variant_choice import AXES, VariedCheck, choose_calling_variants
+from grader.sandbox.calling_variants import CallingVariant, Dtype, GradientMode, History, Scale
 from grader.spec.exercise import Exercise
 from grader.spec.fields import names_in
 from grader.spec.loading import load_exercise
@@ -78,7 +78,7 @@ def can_meet(checks: Iterable[VariedCheck], pair: dict[str, Any]) -> bool:
         may_share = not pair.get("sharing") or (check.sharing if place is None else place in check.sharing)
         by_position = not pair.get("arguments") or check.by_position
         trains = check.trains_after_inference or not (
-            pair.get("history") is History.INFERENCE_FIRST and pair.get("gradients") is Gradients.RECORDED
+            pair.get("history") is History.INFERENCE_FIRST and pair.get("gradients") is GradientMode.RECORDED
         )
         if is_this and has_place and may_share and by_position and trains:
             return not (pair.get("history") is History.CONVERTED and pair.get("dtype") is Dtype.FLOAT32)

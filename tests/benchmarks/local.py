@@ -25,7 +25,7 @@ from grader.checks.size_cases import size_cases_of
 from grader.checks.subjects import adapter_of
 from grader.checks.walk import walk
 from grader.sandbox.probes import ProbeFunction, constructor
-from grader.sandbox.protocol import Raised
+from grader.sandbox.protocol import Misfit, Raised
 from grader.sandbox.subject import Subject
 from grader.sandbox.torch_import import stub_compiler
 from grader.sandbox.values import WORKER_SEED, flatten, type_name
@@ -206,7 +206,9 @@ def _as_raised() -> Iterator[None]:
 
 def _copy(parameters: dict[str, torch.nn.Parameter], weights: dict[str, torch.Tensor]) -> None:
     misfits = [
-        name for name, value in weights.items() if name not in parameters or parameters[name].shape != value.shape
+        Misfit(name=name, expected=list(value.shape))
+        for name, value in weights.items()
+        if name not in parameters or parameters[name].shape != value.shape
     ]
     if misfits:
         raise MisfitError(misfits)

@@ -129,8 +129,12 @@ WORDY = {
         " location=protocol.Location(label='line ' * 30_000, line=1, text='line ' * 30_000))"
     ),
     "a description": "message = protocol.Returned(value=protocol.Other(description='fixed ' * 30_000))",
-    "misfits": "message = protocol.Built(parameters={}, misfits=['fixed ' * 30_000])",
-    "many misfits": "message = protocol.Built(parameters={}, misfits=['fixed'] * 30_000)",
+    "misfits": (
+        "message = protocol.Built(parameters={}, misfits=[protocol.Misfit(name='fixed ' * 30_000, expected=[])])"
+    ),
+    "many misfits": (
+        "message = protocol.Built(parameters={}, misfits=[protocol.Misfit(name='fixed', expected=[])] * 30_000)"
+    ),
     "names of parameters": "message = protocol.Built(parameters={'fixed ' * 30_000: [1]}, misfits=[])",
     "many parameters": "message = protocol.Built(parameters={str(number): [1] for number in range(5_000)}, misfits=[])",
 }

@@ -69,7 +69,8 @@ LOADED = protocol.Loaded(
     tolerated=RAISED,
 )
 BUILT = protocol.Built(
-    parameters={"W_key.weight": [4, 3], "W_key.bias": [4]}, misfits=["there is no parameter W_value"]
+    parameters={"W_key.weight": [4, 3], "W_key.bias": [4]},
+    misfits=[protocol.Misfit(name="W_value.weight", expected=[4, 3])],
 )
 VALUES = (OUTPUT, (OUTPUT, None), [1, 2.5, "three", True, {"four": OUTPUT}], None, torch.ones(0), torch.tensor(1j))
 RETURNED = tuple(
@@ -238,7 +239,7 @@ STAGES = (
         st.builds(
             protocol.Built,
             parameters=st.dictionaries(names, st.lists(numbers.filter(lambda each: each >= 0), max_size=4), max_size=3),
-            misfits=st.lists(names, max_size=3),
+            misfits=st.lists(st.builds(protocol.Misfit, name=names, expected=st.just([1])), max_size=3),
         ),
     ),
     (

@@ -4,23 +4,24 @@ import contextlib
 import re
 import warnings
 
-from grader.checks.calling_variants import fitting
 from grader.checks.case import Case, make_case
 from grader.checks.compare import Advice, Failure
 from grader.checks.context import Context, runs
-from grader.checks.outcome import CallingVariant, Dtype, FailureKind, Gradients, Layout, Mode
+from grader.checks.outcome import FailureKind
 from grader.checks.proxies import ModuleProxy
 from grader.checks.session import SubjectRaisedError
 from grader.checks.variant_calls import call_in_calling_variants
+from grader.checks.variant_choice import fitting
+from grader.sandbox.calling_variants import CallingVariant, Dtype, GradientMode, Layout, Mode, VariantCall
 from grader.sandbox.text import as_arguments, excerpt
 from grader.spec.fields import size_of
 from grader.spec.properties import Property, Raises
 
 CALLING_VARIANTS = (
-    CallingVariant(gradients=Gradients.NO_GRAD),
+    CallingVariant(gradients=GradientMode.NO_GRAD),
     CallingVariant(
         mode=Mode.TRAINING,
-        gradients=Gradients.INFERENCE_MODE,
+        gradients=GradientMode.INFERENCE_MODE,
         dtype=Dtype.FLOAT64,
         layout=Layout.TRANSPOSED,
     ),
@@ -152,7 +153,7 @@ def usual_case(context: Context) -> Case:
 def _called(context: Context, case: Case, calling_variant: CallingVariant) -> None:
     """Build a module and call it in a calling variant."""
     module = context.subject.build(case.arguments, at_once=False)
-    _ = [*call_in_calling_variants([(calling_variant, 0)], case, "", module)]
+    _ = [*call_in_calling_variants([VariantCall(variant=calling_variant)], case, "", module)]
 
 
 def _not_mentioned(wanted: list[int], text: str) -> list[str]:

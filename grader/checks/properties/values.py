@@ -7,7 +7,6 @@ import torch
 from msgspec import structs
 
 from grader.checks import explanations, pictures
-from grader.checks.calling_variants import fitting
 from grader.checks.case import Case, make_case
 from grader.checks.compare import (
     FLOAT32,
@@ -16,7 +15,6 @@ from grader.checks.compare import (
     Failure,
     Relation,
     compare,
-    compare_gradient,
     compare_gradients,
     extreme_numbers,
     numbers,
@@ -28,7 +26,7 @@ from grader.checks.compare import (
     singular,
 )
 from grader.checks.context import Context, runs
-from grader.checks.outcome import CallingVariant, Dtype, FailureKind, Gradients, History, Mode
+from grader.checks.outcome import FailureKind
 from grader.checks.outputs import axes_of_checked, declared_output, require_declared
 from grader.checks.properties.side_effects import require_inputs_kept
 from grader.checks.properties.symmetries import PRECISE, roughly, scale_inputs
@@ -36,6 +34,8 @@ from grader.checks.proxies import ModuleProxy
 from grader.checks.session import SubjectRaisedError
 from grader.checks.subjects import parts_of
 from grader.checks.variant_calls import compare_in_calling_variants
+from grader.checks.variant_choice import fitting
+from grader.sandbox.calling_variants import CallingVariant, Dtype, GradientMode, History, Mode
 from grader.spec.fields import MadeInput
 from grader.spec.properties import (
     AttributeMatchesReference,
@@ -54,7 +54,7 @@ LEARNS = 1e-4
 
 IN_FLOAT64 = (
     CallingVariant(dtype=Dtype.FLOAT64, history=History.CONVERTED),
-    CallingVariant(dtype=Dtype.FLOAT64, mode=Mode.TRAINING, gradients=Gradients.NO_GRAD),
+    CallingVariant(dtype=Dtype.FLOAT64, mode=Mode.TRAINING, gradients=GradientMode.NO_GRAD),
 )
 """Calling variants in which a module must also compute in float64; tensors made in float32 must not be reused."""
 
@@ -124,8 +124,7 @@ def _compare_plainly(
     parts = [] if check.variation else parts_of(interface, expected.value)
     compare(observed.value, expected.value, compared, parts=parts)
     compare_gradients(observed.parameters, expected.parameters)
-    for name, gradient in expected.inputs.items():
-        compare_gradient(observed.inputs.get(name), gradient, f"the input {name}")
+    compare_gradients(observed.inputs, expected.inputs, of_inputs=True)
     require_inputs_kept(ours, case)
 
 
@@ -215,19 +214,19 @@ def try_keeps_parameters(check: KeepsParameters, context: Context, case: Case) -
             FailureKind.PARAMETERS,
             expected=missing,
             observed=extra,
-            deviation="; ".join(_misfits(ours, theirs)),
+            deviation=_misfits(ours, theirs),
             comparison=Comparison(relation=Relation.PARAMETERS, expected=theirs),
         )
 
 
-def _misfits(ours: dict[str, tuple[int, ...]], theirs: dict[str, tuple[int, ...]]) -> list[str]:
+def _misfits(ours: dict[str, tuple[int, ...]], theirs: dict[str, tuple[int, ...]]) -> frozenset[str]:
     """Return a text for each parameter that does not fit, with a number if several share a shape.
 
     Students may choose the names of additional parameters, so shapes alone identify those.
     """
-    missing = sorted(f"no {name} {shape}" for name, shape in theirs.items() if ours.get(name) != shape)
+    missing = [f"no {name} {shape}" for name, shape in theirs.items() if ours.get(name) != shape]
     further = sorted(ours[name] for name in ours.keys() - theirs.keys())
-    return missing + [f"further {shape}, {further[:index].count(shape)}" for index, shape in enumerate(further)]
+    return frozenset([*missing, *(f"further {shape}, {further[:at].count(shape)}" for at, shape in enumerate(further))])
 
 
 BUILDS = 16

@@ -7,6 +7,19 @@ from typing import Any
 
 import torch
 
+from grader.sandbox.calling_variants import (
+    Arguments,
+    CallingVariant,
+    Dtype,
+    GradientMode,
+    History,
+    Layout,
+    Mode,
+    Scale,
+    Sharing,
+    VariantCall,
+    from_plain,
+)
 from grader.sandbox.protocol import MAX_ITEMS
 from grader.sandbox.subject import Subject
 from grader.sandbox.values import MAX_TENSOR_BYTES, flatten, map_tensors
@@ -14,14 +27,22 @@ from grader.sandbox.values import MAX_TENSOR_BYTES, flatten, map_tensors
 CANNOT_COPY = ("deepcopy protocol", "cannot pickle")
 """Parts of the error messages for objects that cannot be copied, such as a lock."""
 
-NEW = {"reloaded", "rebuilt", "settings", "again", "inference_first", "converted"}
-"""Histories that need a newly built module."""
+Gradients = dict[str, torch.Tensor | None]
+"""Gradients by the name of a parameter or of an input; None where nothing flows back."""
 
-BY_POSITION = {"rebuilt", "settings"}
+Pair = tuple[Gradients | None, Gradients | None]
+"""The gradients of the parameters and those of the inputs; None if they are not recorded."""
+
+NEEDS_NEW_MODULE = {
+    History.RELOADED,
+    History.REBUILT,
+    History.SETTINGS,
+    History.AFTER_OTHERS,
+    History.INFERENCE_FIRST,
+    History.CONVERTED,
+}
+BUILT_BY_POSITION = {History.REBUILT, History.SETTINGS}
 """Histories in which the arguments of the constructor are passed by position."""
-
-INPUT = "the input "
-"""How the name of an input's gradient begins; other gradients have the name of a parameter."""
 
 
 def call_in_variants(
@@ -29,68 +50,66 @@ def call_in_variants(
     inputs: dict[str, Any],
     *,
     others: dict[str, Any],
-    variants: list[list[str]],
+    calls: list[Any],
     called: str,
     sample_axes: dict[str, int],
     shared: dict[str, str],
     scales: dict[str, float],
     other_arguments: dict[str, Any],
-    learning: list[list[str]],
 ) -> list[Any]:
-    """Return the value of the method `called`, or of the module, in each calling variant.
+    """Return the values of the method `called`, or of the module, in several calls; `calls` are made by `to_plain`.
 
-    There are fewer values if a later variant raises, or if the reply is full. With `learning`, each value is paired
-    with its gradients: those of the parameters, and of the inputs that `learning` names for the variant; with None in
-    variants whose gradients are not compared.
+    There are fewer values if a later call raises, or if the reply is full. For a call whose gradients are compared, the
+    value is `(value, gradients of parameters, gradients of inputs)`.
 
-    Some variants are called with the inputs in `others`. After a module that is rebuilt, another one is built, with the
-    constructor arguments `other_arguments`; the two must share nothing. Three arguments map an input's name:
-    `sample_axes` to the axis of its samples, `shared` to the input that replaces it in calls with a shared tensor, and
-    `scales` to its factor in calls with large inputs.
+    Some calls get the inputs in `others`. After a module that is rebuilt, another one is built, with the constructor
+    arguments `other_arguments`; the two must share nothing. Three arguments map an input's name: `sample_axes` to the
+    axis of its samples, `shared` to the input that replaces it in calls with a shared tensor, and `scales` to its
+    factor in calls with large inputs.
     """
     values: list[Any] = []
     size, count, doubled = 0, 0, None
-    for words, names in zip(variants, learning or [[]] * len(variants), strict=True):
-        given = inputs_in_variant(words, inputs, others, shared, scales)
-        if "double" in words:
+    for call in from_plain(calls):
+        variant = call.variant
+        given = inputs_of(call, inputs, others, shared, scales)
+        if variant.dtype is Dtype.FLOAT64:
             given = {name: _double(value) for name, value in given.items()}
-        laid_out = {id(value): _laid_out(value, words, sample_axes.get(name)) for name, value in given.items()}
+        laid_out = {id(value): _laid_out(value, variant.layout, sample_axes.get(name)) for name, value in given.items()}
         try:
-            module = doubled if doubled and _takes_doubled(words) else _module_for(subject, words)
-            if "rebuilt" in words:
+            module = doubled if doubled and _takes_doubled(variant) else _module_for(subject, variant)
+            if variant.history is History.REBUILT:
                 with contextlib.suppress(Exception):
                     subject.build(**other_arguments)
-            doubled = module if _takes_doubled(words) else doubled
+            doubled = module if _takes_doubled(variant) else doubled
             given = {name: laid_out[id(each)] for name, each in given.items()}
-            is_differentiated = bool(learning) and _is_smooth(words)
-            value, gradients = _call_in_variant(
-                subject.module, module, given, words, called, names, is_differentiated=is_differentiated
-            )
+            value, gradients = _call_in_variant(subject.module, module, given, call, called)
         except BaseException:
             if not values:
                 raise
-            return values  # the examiner requests the remaining variants, and the first of them raises
+            return values  # the examiner requests the remaining calls, and the first of them raises
         value = map_tensors(value, torch.clone)  # the next call may write to it
-        values.append((value, gradients) if learning else value)
-        tensors = flatten([value, gradients or {}])
+        values.append(value if call.learning is None else (value, *gradients))
+        tensors = flatten([value, *gradients])
         size += sum(tensor.numel() * tensor.element_size() for tensor in tensors)
-        count += len(tensors) + len(gradients or {})
+        count += 2 * len(tensors)  # a gradient has a name too
         if size > MAX_TENSOR_BYTES // 2 or count > MAX_ITEMS // 2:
             break
     return values
 
 
-def inputs_in_variant(
-    words: Sequence[str],
+def inputs_of(
+    call: VariantCall,
     inputs: dict[str, Any],
     others: dict[str, Any],
     shared: dict[str, str],
     scales: dict[str, float],
 ) -> dict[str, Any]:
-    """Return the inputs of a variant in the usual dtype and memory layout; arguments as for `call_in_variants`."""
-    given = dict(others if "others" in words else inputs)
-    given |= {name: given[name] * scale for name, scale in scales.items() if "loud" in words}
-    given |= {name: given[other] for name, other in shared.items() if "shared" in words}
+    """Return the inputs of a call in the usual dtype and memory layout; arguments as for `call_in_variants`."""
+    given = dict(others if call.has_other_inputs else inputs)
+    if call.variant.scale is Scale.LARGE:
+        given |= {name: given[name] * scale for name, scale in scales.items()}
+    if call.variant.sharing is Sharing.SHARED:
+        given |= {name: given[other] for name, other in shared.items()}
     return given
 
 
@@ -118,32 +137,19 @@ def cotangents_for(value: Any) -> list[torch.Tensor]:
     return [torch.arange(1, each.numel() + 1, dtype=each.dtype).square().cos().view(each.shape) for each in outputs]
 
 
-def _is_smooth(words: list[str]) -> bool:
-    """Return whether a variant records gradients that can be compared; in float32, large inputs leave only noise."""
-    return {"no_grad", "inference_mode"}.isdisjoint(words) and ("loud" not in words or "double" in words)
-
-
 def _call_in_variant(
-    given: torch.nn.Module,
-    module: torch.nn.Module,
-    inputs: dict[str, Any],
-    words: list[str],
-    method: str,
-    learning: Collection[str],
-    *,
-    is_differentiated: bool,
-) -> tuple[Any, dict[str, torch.Tensor | None] | None]:
-    """Return the method's value in one calling variant and, if it is differentiated, its gradients.
+    given: torch.nn.Module, module: torch.nn.Module, inputs: dict[str, Any], call: VariantCall, method: str
+) -> tuple[Any, Pair]:
+    """Return the method's value in one call, and the gradients of parameters and inputs.
 
-    `module` is the given module, or was made from it. The inputs in `learning` get gradients too, unless they are the
-    other inputs.
+    `module` is the given module, or was made from it.
     """
     mode_before = module.training
-    if is_differentiated and "others" not in words:
-        inputs = _as_leaves(inputs, learning)
+    if call.learning and call.records_gradients() and not call.has_other_inputs:
+        inputs = _as_leaves(inputs, call.learning)
     try:
-        _switch(module, training="training" in words or mode_before)
-        return _called(given, module, inputs, words, method, is_differentiated=is_differentiated)
+        _switch(module, training=call.variant.mode is Mode.TRAINING or mode_before)
+        return _called(given, module, inputs, call, method)
     finally:
         _switch(module, training=mode_before)
 
@@ -175,57 +181,57 @@ def _as_outputs(inputs: dict[str, Any]) -> dict[str, Any]:
 
 
 def _called(
-    given: torch.nn.Module,
-    module: torch.nn.Module,
-    inputs: dict[str, Any],
-    words: list[str],
-    method: str,
-    *,
-    is_differentiated: bool,
-) -> tuple[Any, dict[str, torch.Tensor | None] | None]:
-    module = _with_history(module, words, method, inputs)
+    given: torch.nn.Module, module: torch.nn.Module, inputs: dict[str, Any], call: VariantCall, method: str
+) -> tuple[Any, Pair]:
+    variant = call.variant
+    module = _with_history(module, variant.history, method, inputs)
     function = getattr(module, method) if method else module
-    by_position = list(inputs) if "positional" in words else []
+    by_position = list(inputs) if variant.arguments is Arguments.BY_POSITION else []
 
-    def call(inputs: dict[str, Any] = inputs) -> Any:
+    def run(inputs: dict[str, Any] = inputs) -> Any:
         inputs = _as_outputs(inputs)
         by_name = {name: value for name, value in inputs.items() if name not in by_position}
-        with _gradient_mode(words):
+        with _gradient_mode(variant.gradients):
             return function(*(inputs[name] for name in by_position), **by_name)
 
-    if "again" in words:
-        _call_with_others(module, inputs, call)
+    if variant.history is History.AFTER_OTHERS:
+        _call_with_others(module, inputs, run)
     mode = module.training
-    is_other = module is not given and not {"copied", *NEW}.isdisjoint(words)
-    own = [*given.parameters()] if is_other else []  # a module made from it must work without it
+    is_made = module is not given and (variant.history is History.COPIED or variant.history in NEEDS_NEW_MODULE)
+    own = [*given.parameters()] if is_made else []  # a module made from it must work without it
+    gradients: Pair = (None, None)
     with _overwritten(own, list(map(torch.zeros_like, own))):
-        value = call()
-        if "again" in words:
-            _call_later(inputs, call)
-        gradients = _gradients(value, module, inputs) if is_differentiated else None
-        if gradients and all(each is None for each in gradients.values()) and not _any_learns(inputs):
-            leaves = _as_leaves(inputs, inputs)  # a reentrant checkpoint needs an input that gets a gradient
-            gradients = _gradients(call(leaves), module, inputs)
+        value = run()
+        if variant.history is History.AFTER_OTHERS:
+            _call_later(inputs, run)
+        if call.records_gradients():
+            gradients = of_parameters, _ = _gradients(value, module, inputs)
+            if of_parameters and not _any_learns(inputs) and all(each is None for each in of_parameters.values()):
+                leaves = _as_leaves(inputs, inputs)  # a reentrant checkpoint needs an input that gets a gradient
+                gradients = _gradients(run(leaves), module, inputs)
     if module.training != mode:
         raise RuntimeError(f"the call changed the module's training from {mode} to {module.training}")
     return value, gradients
 
 
-def _gradients(value: Any, module: torch.nn.Module, inputs: dict[str, Any]) -> dict[str, torch.Tensor | None]:
-    """Return the gradients of the parameters and inputs; None where nothing flows back."""
-    tensors = {f"{INPUT}{name}": each for name, each in inputs.items() if isinstance(each, torch.Tensor)}
-    leaves = {name: each for name, each in {**dict(module.named_parameters()), **tensors}.items() if each.requires_grad}
+def _gradients(value: Any, module: torch.nn.Module, inputs: dict[str, Any]) -> tuple[Gradients, Gradients]:
+    """Return the gradients of the parameters and of the inputs that get one."""
+    parts = dict(module.named_parameters()), inputs
+    wanted = [
+        {name: each for name, each in part.items() if isinstance(each, torch.Tensor) and each.requires_grad}
+        for part in parts
+    ]
+    leaves = [each for part in wanted for each in part.values()]
     outputs = [tensor for tensor in flatten(value) if tensor.is_floating_point()]
     pairs = zip(outputs, cotangents_for(value), strict=True)
     terms = [(output * cotangent).sum() for output, cotangent in pairs if output.requires_grad]
-    if not terms or not leaves:
-        return dict.fromkeys(leaves)
-    before = [each.grad for each in leaves.values()]
-    _set_gradients(leaves.values(), [None] * len(leaves))
-    sum(terms[1:], start=terms[0]).backward()  # type: ignore[no-untyped-call]  # checkpoints refuse torch.autograd.grad
-    gradients = {name: each.grad for name, each in leaves.items()}
-    _set_gradients(leaves.values(), before)
-    return gradients
+    before = [each.grad for each in leaves]
+    _set_gradients(leaves, [None] * len(leaves))
+    if terms and leaves:
+        sum(terms[1:], start=terms[0]).backward()  # type: ignore[no-untyped-call]  # checkpoints refuse torch.autograd.grad
+    of_parameters, of_inputs = ({name: each.grad for name, each in part.items()} for part in wanted)
+    _set_gradients(leaves, before)
+    return of_parameters, of_inputs
 
 
 def _set_gradients(tensors: Iterable[torch.Tensor], gradients: Iterable[torch.Tensor | None]) -> None:
@@ -233,51 +239,53 @@ def _set_gradients(tensors: Iterable[torch.Tensor], gradients: Iterable[torch.Te
         tensor.grad = gradient
 
 
-def _takes_doubled(words: list[str]) -> bool:
+def _takes_doubled(variant: CallingVariant) -> bool:
     """Return whether a variant may reuse the float64 module of an earlier variant."""
-    return "double" in words and NEW.isdisjoint(words)
+    return variant.dtype is Dtype.FLOAT64 and variant.history not in NEEDS_NEW_MODULE
 
 
-def _module_for(subject: Subject, words: list[str]) -> torch.nn.Module:
+def _module_for(subject: Subject, variant: CallingVariant) -> torch.nn.Module:
     """Return the module, or a new module with its state if the variant needs one."""
-    module = subject.module
-    if NEW.isdisjoint(words) and "double" not in words:
+    module, history = subject.module, variant.history
+    is_double = variant.dtype is Dtype.FLOAT64
+    if history not in NEEDS_NEW_MODULE and not is_double:
         return module
     arguments = subject.arguments
-    new = subject.build(**arguments) if BY_POSITION.isdisjoint(words) else subject.build(*arguments.values())
+    new = subject.build(*arguments.values()) if history in BUILT_BY_POSITION else subject.build(**arguments)
     state = module.state_dict()
-    if not {"reloaded", "rebuilt"}.isdisjoint(words):  # the state dict that is loaded last must take effect
+    if history in (History.RELOADED, History.REBUILT):  # the state dict that is loaded last must take effect
         zeros = {name: value * 0 if isinstance(value, torch.Tensor) else value for name, value in state.items()}
         new.load_state_dict(zeros)
     new.load_state_dict(state)
     new.train(module.training)
-    return new if "converted" in words or "double" not in words else new.double()
+    return new.double() if is_double and history is not History.CONVERTED else new
 
 
-def _with_history(module: torch.nn.Module, words: list[str], method: str, inputs: dict[str, Any]) -> torch.nn.Module:
-    """Return the module with the variant's history: a frozen copy, switched between modes, converted, or unchanged."""
+def _with_history(module: torch.nn.Module, history: History, method: str, inputs: dict[str, Any]) -> torch.nn.Module:
+    """Return the module with the history: a frozen copy, switched between modes, converted, or unchanged."""
 
     def call(inputs: dict[str, Any]) -> None:
         (getattr(module, method) if method else module)(**inputs)
 
-    if "modes" in words:
-        mode_before = module.training
-        for mode in (not mode_before, mode_before):
-            _switch(module, training=mode)
-            call(inputs)
-    if "inference_first" in words:
-        with torch.inference_mode():
-            call(inputs)
-    if "converted" in words:
-        dtype = torch.get_default_dtype()  # of the module in its state so far
-        call({name: value.to(dtype) if _is_double(value) else value for name, value in inputs.items()})
-        return module.double()
-    if "copied" in words:
-        try:
-            return copy.deepcopy(module).requires_grad_(False)
-        except (RuntimeError, TypeError) as error:
-            if not any(text in str(error) for text in CANNOT_COPY):
-                raise
+    match history:
+        case History.MODES:
+            mode_before = module.training
+            for mode in (not mode_before, mode_before):
+                _switch(module, training=mode)
+                call(inputs)
+        case History.INFERENCE_FIRST:
+            with torch.inference_mode():
+                call(inputs)
+        case History.CONVERTED:
+            dtype = torch.get_default_dtype()  # of the module in its state so far
+            call({name: value.to(dtype) if _is_double(value) else value for name, value in inputs.items()})
+            return module.double()
+        case History.COPIED:
+            try:
+                return copy.deepcopy(module).requires_grad_(False)
+            except (RuntimeError, TypeError) as error:
+                if not any(text in str(error) for text in CANNOT_COPY):
+                    raise
     return module
 
 
@@ -302,18 +310,24 @@ def finer(value: torch.Tensor) -> torch.Tensor:
     return value.double() * (1 - 2**-26)
 
 
-def _gradient_mode(words: list[str]) -> contextlib.AbstractContextManager[Any]:
-    if "inference_mode" in words:
-        return torch.inference_mode()
-    return torch.no_grad() if "no_grad" in words else contextlib.nullcontext()
+def _gradient_mode(mode: GradientMode) -> contextlib.AbstractContextManager[Any]:
+    match mode:
+        case GradientMode.INFERENCE_MODE:
+            return torch.inference_mode()
+        case GradientMode.NO_GRAD:
+            return torch.no_grad()
+    return contextlib.nullcontext()
 
 
-def _laid_out(value: Any, words: list[str], sample_axis: int | None) -> Any:
+def _laid_out(value: Any, layout: Layout, sample_axis: int | None) -> Any:
     if not isinstance(value, torch.Tensor) or value.dim() < 2:  # noqa: PLR2004 - nothing to transpose
         return value
-    if "expanded" in words:
-        return value if sample_axis is None else value.narrow(sample_axis, 0, 1).expand(value.shape)
-    return value.transpose(0, -1).contiguous().transpose(0, -1) if "transposed" in words else value
+    match layout:
+        case Layout.EXPANDED:
+            return value if sample_axis is None else value.narrow(sample_axis, 0, 1).expand(value.shape)
+        case Layout.TRANSPOSED:
+            return value.transpose(0, -1).contiguous().transpose(0, -1)
+    return value
 
 
 def _call_with_others(module: torch.nn.Module, inputs: dict[str, Any], call: Callable[[], Any]) -> None:

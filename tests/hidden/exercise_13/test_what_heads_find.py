@@ -20,5 +20,5 @@ def test_each_word_obeys_its_own_mask(subject, reference, gaussian):
     seen, expected = ours.call("unmixed", **inputs), theirs.call("unmixed", **inputs)
     if not isinstance(seen, torch.Tensor) or seen.shape != expected.shape:
         raise Failure("shape", f"samples with masks of their own: expected an output of shape {tuple(expected.shape)}")
-    item = "samples with masks of their own: what all heads find, sorted by size,"
+    item = "samples with masks of their own: all numbers in ascending order, so that only the masks matter,"
     compare(seen.flatten().sort().values, expected.flatten().sort().values, item)

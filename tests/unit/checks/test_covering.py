@@ -4,10 +4,10 @@ import itertools
 
 import pytest
 
-from grader.checks.calling_variants import AXES, LARGE_AXES, OF_FUNCTIONS
 from grader.checks.covering import covering_array
-from grader.checks.outcome import CallingVariant, Dtype, History, Scale, Sharing
 from grader.checks.size_cases import size_cases_of
+from grader.checks.variant_choice import AXES, LARGE_AXES, OF_FUNCTIONS
+from grader.sandbox.calling_variants import CallingVariant, Dtype, History, Scale, Sharing
 from grader.spec.exercise import Exercise
 from grader.spec.loading import load_exercise
 from grader.spec.paths import Course

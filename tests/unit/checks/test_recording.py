@@ -17,6 +17,7 @@ from grader.checks.recording import NotRecordedError, Recorder, Recording
 from grader.checks.reference import AbsentReference, Reference
 from grader.checks.reference_cache import ReferenceCache
 from grader.errors import KitError
+from grader.sandbox.calling_variants import CallingVariant, Dtype, VariantCall, to_plain
 from grader.sandbox.probes.calling_variants import call_in_variants
 from tests.support.exercises import make_exercise
 
@@ -178,12 +179,18 @@ def recorded_answer(path: Path, asked: tuple[object, ...], answer: object, compa
 
 CALLED = (0, False, "call", (), {})
 FLOATS = ("float32", "float64")
-CALLED_IN_VARIANTS = (0, False, "run_probe", (), {"variants": [[]], "learning": [["x"]]})
+
+
+def in_variant(variant: CallingVariant, learning: tuple[str, ...] | None = None) -> tuple[object, ...]:
+    return 0, False, "run_probe", (), {"calls": to_plain([VariantCall(variant=variant, learning=learning)])}
+
+
+PLAIN = CallingVariant()
 NUMBERS = torch.tensor([0.0, -0.1, 1 / 3, 12.34567, 1e-7, -8.7654e8, 3.4e38, torch.inf, -torch.inf, torch.nan])
 
 
 def test_calls_in_variants_have_the_options_that_a_recording_reads():
-    assert inspect.signature(call_in_variants).parameters.keys() >= CALLED_IN_VARIANTS[-1].keys()
+    assert inspect.signature(call_in_variants).parameters.keys() >= in_variant(PLAIN)[-1].keys()
 
 
 @pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float32, FLOAT32), (torch.float64, FLOAT64)])
@@ -207,8 +214,7 @@ def test_small_values_are_rounded_by_a_small_part_of_the_tolerance_after_large_i
 
 def test_a_dictionary_without_gradients_is_rounded_like_values(tmp_path):
     exact = torch.randn(1000)
-    asked = (*CALLED_IN_VARIANTS[:-1], {"variants": [[]], "learning": []})
-    ((_, read),) = recorded_answer(tmp_path / "answers", asked, [(exact, {"keys": exact})], FLOATS)
+    ((_, read),) = recorded_answer(tmp_path / "answers", in_variant(PLAIN), [(exact, {"keys": exact})], FLOATS)
     assert torch.allclose(read["keys"], exact, FLOAT32.relative / 8, FLOAT32.absolute / 8)
 
 
@@ -216,9 +222,10 @@ def test_gradients_are_rounded_by_their_own_tolerance_and_cotangents_and_other_a
     path, exact = tmp_path / "answers", torch.randn(1000)
     passed = Pass(value=exact, cotangents=[exact], parameters={"weight": exact}, inputs={"x": exact})
     read = recorded_answer(path, (0, False, "differentiate", (), {}), passed, FLOATS)
-    (variant,) = recorded_answer(path, CALLED_IN_VARIANTS, [(exact, {"weight": exact})], FLOATS)
+    answer = (exact, {"weight": exact}, {"x": exact})
+    (variant,) = recorded_answer(path, in_variant(PLAIN, ("x",)), [answer], FLOATS)
     assert torch.equal(read.cotangents[0], exact)
-    for gradient in (read.parameters["weight"], read.inputs["x"], variant[1]["weight"]):
+    for gradient in (read.parameters["weight"], read.inputs["x"], variant[1]["weight"], variant[2]["x"]):
         assert torch.allclose(gradient, exact, FLOAT32_GRADIENT.relative / 8, FLOAT32_GRADIENT.absolute / 8)
         assert not torch.allclose(gradient, exact, FLOAT32.relative / 8, FLOAT32.absolute / 8)
     for value in (read.value, variant[0]):
@@ -230,7 +237,7 @@ def test_gradients_are_rounded_by_their_own_tolerance_and_cotangents_and_other_a
 
 def test_values_in_float32_are_not_rounded_where_the_module_computes_in_another_dtype(tmp_path):
     path, exact, in_float64 = tmp_path / "answers", torch.randn(1000), torch.randn(1000, dtype=torch.float64)
-    in_double = (*CALLED_IN_VARIANTS[:-1], {"variants": [["double"]], "learning": []})
+    in_double = in_variant(CallingVariant(dtype=Dtype.FLOAT64))
     ((single, double),) = recorded_answer(path, in_double, [(exact, in_float64)], FLOATS)
     assert torch.equal(single, exact)
     assert not torch.equal(double, in_float64)

@@ -3,11 +3,12 @@
 import torch
 
 from grader.checks.findings import crash_finding
+from grader.checks.proxies import MisfitError
 from grader.report.findings import sentence
 from grader.sandbox.global_state import GlobalState
-from grader.sandbox.protocol import Build, Load, Loaded, Raised, Read, Returned, Source
+from grader.sandbox.protocol import Build, Load, Loaded, Misfit, Raised, Read, Returned, Source
 from grader.sandbox.server import Server
-from grader.sandbox.values import NO_PARAMETER, to_python, with_shared_parts
+from grader.sandbox.values import to_python, with_shared_parts
 from grader.spec.exercise import Limits
 
 MODULE = (
@@ -68,9 +69,15 @@ class _Heads(torch.nn.Module):
 def test_a_part_that_a_module_has_twice_is_named_in_place_of_its_parameters() -> None:
     module = _Heads()
     names = ["heads.1.0.weight", "heads.1.0.bias", "heads.2.0.weight", "key.weight", "out.weight"]
-    assert with_shared_parts(module, [f"{NO_PARAMETER}{name}" for name in names]) == [
-        "heads.1 is the same object as heads.0",
-        "heads.2 is the same object as heads.0",
-        "key.weight is the same object as query.weight",
-        "there is no parameter out.weight",
+    misfits = with_shared_parts(module, [Misfit(name=name, expected=[2, 2]) for name in names])
+    assert [(each.part, each.same_as) for each in misfits] == [
+        ("heads.1", "heads.0"),
+        ("heads.1", "heads.0"),
+        ("heads.2", "heads.0"),
+        ("key.weight", "query.weight"),
+        ("", ""),
     ]
+    assert str(MisfitError(misfits)) == (
+        "heads.1 is the same object as heads.0; heads.2 is the same object as heads.0; "
+        "key.weight is the same object as query.weight; there is no parameter out.weight"
+    )

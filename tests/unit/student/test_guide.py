@@ -4,11 +4,12 @@ import msgspec
 import pytest
 from msgspec import structs
 
-from grader.checks.outcome import CallingVariant, FailureKind, Finding, Mode, Status
+from grader.checks.outcome import FailureKind, Finding, Status
 from grader.errors import UsageError
 from grader.report.console import render_page
 from grader.report.guide import answer_now_lines
 from grader.report.view import Attempt, GuideRecord, Progress
+from grader.sandbox.calling_variants import CallingVariant, Mode
 from grader.spec.loading import load_exercise
 from grader.spec.properties import KeepsDtype
 from grader.student.cards import Card, predictions, which_reason, which_test

@@ -11,6 +11,7 @@ from msgspec import structs
 from grader.checks.compare import Relation
 from grader.checks.reference import import_file
 from grader.checks.subjects import adapter_of
+from grader.sandbox.calling_variants import CallingVariant, Layout
 from grader.sandbox.values import from_python, from_tensor
 from grader.spec.interface import Interface
 from grader.spec.kinds import KindName
@@ -24,7 +25,9 @@ from tests.support.sampling import EXAMPLE
 def test_a_plain_argument_before_a_tensor_does_not_hide_the_layout_of_the_tensor() -> None:
     exercise = load_exercise(ROOT / "solutions" / EXAMPLE / "exercise.yaml")
     arguments = {"flag": True, "x": from_tensor(torch.randn(2, 3))}
-    call = MadeCall(module=1, number=1, arguments=arguments, variant=["expanded"], sample_axes={"x": 0})
+    call = MadeCall(
+        module=1, number=1, arguments=arguments, variant=CallingVariant(layout=Layout.EXPANDED), sample_axes={"x": 0}
+    )
     build = BuiltModule(number=1, entry=exercise.interface.entry(), arguments={})
     script = write_script(
         exercise, Replay(steps=[build, call]), ModuleType("attention"), Path("attention.py"), ""

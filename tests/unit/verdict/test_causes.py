@@ -2,17 +2,8 @@
 
 from typing import Any
 
-from grader.checks.outcome import (
-    CallingVariant,
-    FailureKind,
-    Finding,
-    Location,
-    Mode,
-    Outcome,
-    Scale,
-    SizeComparison,
-    Status,
-)
+from grader.checks.outcome import FailureKind, Finding, Location, Outcome, SizeComparison, Status
+from grader.sandbox.calling_variants import CallingVariant, Mode, Scale
 from grader.verdict.causes import group_causes
 from grader.verdict.verdict import Result, Verdict
 

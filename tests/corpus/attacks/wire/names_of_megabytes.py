@@ -17,7 +17,7 @@ def encoded(**fields):
 
 
 write(encoded(message="Loaded", classes=["C" * 3_000_000], entry_found=True, entry_is_module=True, trees={}))
-write(encoded(message="Built", parameters={"W" * 3_000_000: [1]}, misfits=["outcome: fixed " * 200_000]))
+write(encoded(message="Built", parameters={"W" * 3_000_000: [1]}, misfits=[{"message": "Misfit", "name": "outcome: fixed " * 200_000, "expected": []}]))
 
 
 # include starter.py

@@ -13,11 +13,21 @@ from typing import Any
 from msgspec import Struct, structs
 
 from grader.checks.covering import covering_array
-from grader.checks.outcome import Arguments, CallingVariant, Dtype, Gradients, History, Layout, Mode, Scale, Sharing
+from grader.sandbox.calling_variants import (
+    Arguments,
+    CallingVariant,
+    Dtype,
+    GradientMode,
+    History,
+    Layout,
+    Mode,
+    Scale,
+    Sharing,
+)
 
 AXES: dict[str, tuple[StrEnum, ...]] = {
     "history": (*History,),
-    "gradients": (*Gradients,),
+    "gradients": (*GradientMode,),
     "layout": (*Layout,),
     "mode": (*Mode,),
     "dtype": (*Dtype,),
@@ -29,7 +39,7 @@ FIRST: tuple[dict[str, StrEnum], ...] = (
     {
         "history": History.AFTER_OTHERS,  # caches are mostly used in evaluation, without gradients
         "mode": Mode.UNCHANGED,
-        "gradients": Gradients.NO_GRAD,
+        "gradients": GradientMode.NO_GRAD,
         "dtype": Dtype.FLOAT32,
         "layout": Layout.CONTIGUOUS,
     },
@@ -39,7 +49,7 @@ FIRST: tuple[dict[str, StrEnum], ...] = (
 
 LARGE_AXES: dict[str, tuple[StrEnum, ...]] = {
     "layout": (*Layout,),
-    "gradients": (*Gradients,),
+    "gradients": (*GradientMode,),
     "mode": (*Mode,),
     "dtype": (*Dtype,),
 }
@@ -116,7 +126,7 @@ def _large_variants() -> list[CallingVariant]:
 
 def _is_in_inference(variant: CallingVariant) -> bool:
     """Return whether a call may leave inference tensors, which training cannot use. Such calls come last."""
-    return variant.gradients is Gradients.INFERENCE_MODE
+    return variant.gradients is GradientMode.INFERENCE_MODE
 
 
 def _fits(axes: dict[str, Sequence[Any]]) -> Callable[[int, int, int, int], bool]:
@@ -137,7 +147,9 @@ def _fits(axes: dict[str, Sequence[Any]]) -> Callable[[int, int, int, int], bool
                 return two in one.places
             case _, Sharing() if axis == 1:
                 return two is Sharing.SEPARATE or any(place == one for _, place in sharing)
-            case History.INFERENCE_FIRST, Gradients() if two is Gradients.RECORDED:  # "" equals other axes' values
+            case History.INFERENCE_FIRST, GradientMode() if (
+                two is GradientMode.RECORDED
+            ):  # "" equals other axes' values
                 return any(check.trains_after_inference for check in axes["check"])
             case History.CONVERTED, Dtype():
                 return two is Dtype.FLOAT64
