@@ -256,7 +256,7 @@ def test_a_page_without_room_breaks_between_what_it_says_and_never_in_a_command(
     page = render_terminal(verdict, exercise, width=60).splitlines()
     assert page[:2] == [f"exercise_03 · {exercise.title}", "exercises/exercise_03/attention.py"]
     done = msgspec.structs.replace(verdict, outcome=Result.FIXED)
-    sealed = msgspec.structs.replace(exercise, edition=Sealed(hidden_checks=0, defects=[]))
+    sealed = msgspec.structs.replace(exercise, edition=Sealed(hidden_checks=1, defects=[]))
     assert "seed 1 · 0.00 s" in render_terminal(done, sealed, width=60).splitlines()
     shown = render_hint(next_hint(own_course, exercise, verdict), width=40).splitlines()
     assert shown[-1] == "  python -m grader hint exercise_03 1"
