@@ -71,9 +71,8 @@ class Failure(AssertionError):  # noqa: N818 - hidden checks raise it like an as
 
     `deviation` is compared with that of variants: a tensor of differences in units of the tolerance, a shape, or a set
     of names; None if the kind suffices. `compared` identifies the compared values, for pictures. `wrong` is the element
-    that is furthest off. `returned` is the value that contains it, unless the last call returned that value.
-    `comparison` is the comparison that failed. A hidden check passes `code` instead: the comparison as an expression of
-    Python, in which `outs` is the list of values that the submission's calls returned.
+    that is furthest off. `comparison` is the comparison that failed. A hidden check passes `code` instead: the
+    comparison as an expression of Python, in which `outs` is the list of values that the submission's calls returned.
     """
 
     def __init__(
@@ -101,7 +100,6 @@ class Failure(AssertionError):  # noqa: N818 - hidden checks raise it like an as
         kind, detail = parse_kind(kind)
         if compared is not None:
             action, item = compared.action, compared.item
-            calling_variant = compared.calling_variant
         self.finding = Finding(
             kind=kind,
             detail=detail,
@@ -122,22 +120,13 @@ class Failure(AssertionError):  # noqa: N818 - hidden checks raise it like an as
         self.compared = compared
         self.wrong = wrong
         self.comparison = Comparison(relation=Relation.CODE, code=code) if code else comparison
-        self.returned: Any = None
 
     def __str__(self) -> str:
         return str(self.finding)
 
-    def set_calling_variant(self, variant: CallingVariant) -> None:
-        """Note in the finding in which calling variant the comparison failed."""
-        self.finding = structs.replace(self.finding, calling_variant=variant)
-
-    def add(self, *, picture: Picture | None = None, explanation: Explanation | None = None) -> None:
-        """Add a picture or an explanation to the finding."""
-        self.finding = structs.replace(
-            self.finding,
-            picture=picture or self.finding.picture,
-            explanation=explanation or self.finding.explanation,
-        )
+    def change(self, **fields: Any) -> None:
+        """Replace fields of the finding."""
+        self.finding = structs.replace(self.finding, **fields)
 
 
 UNNAMED_AXES = {0: (), 1: ("element",), 2: ("row", "column")}
@@ -145,11 +134,10 @@ UNNAMED_AXES = {0: (), 1: ("element",), 2: ("row", "column")}
 
 
 class Compared(Struct, frozen=True, kw_only=True):
-    """The subject of a comparison: what the check did, in which calling variant, and which result it compares."""
+    """The subject of a comparison: what the check did, and which result it compares."""
 
     action: str = ""
     item: str = "output"
-    calling_variant: CallingVariant | None = None
     axes: tuple[tuple[str, ...], ...] | None = None
     """The names of the axes of each compared tensor; empty if they have none.
 
@@ -211,7 +199,7 @@ _counted: ContextVar[CountedComparisons | None] = ContextVar("counted", default=
 
 
 @contextmanager
-def counted_comparisons(tolerated: int = 0) -> Iterator[CountedComparisons]:
+def counted_comparisons(tolerated: int) -> Iterator[CountedComparisons]:
     """Count the comparisons in the block; the first `tolerated` ones may fail."""
     counted = CountedComparisons(tolerated)
     token = _counted.set(counted)
@@ -246,13 +234,13 @@ def extreme_numbers(*, are_used: bool = True) -> Iterator[None]:
     try:
         yield
     except Failure as failure:
-        failure.finding = structs.replace(failure.finding, has_extreme_numbers=are_used)
+        failure.change(has_extreme_numbers=are_used)
         raise
 
 
 GRADIENTS = Compared(item="gradients")
 INPUT_GRADIENTS = Compared(item="gradients of inputs")
-"""The comparison of all parameters' gradients, recorded for pictures."""
+"""The comparisons of all gradients of parameters and of inputs, recorded for pictures."""
 
 
 def _as_compared(compared: Compared | str) -> Compared:
@@ -404,7 +392,7 @@ def _picturing_gradients(observed: Gradients, expected: Gradients, *, of_inputs:
         yield
     except Failure as failure:
         if failure.finding.kind is FailureKind.NO_GRADIENT:
-            failure.add(picture=pictures.gradients(observed, expected))
+            failure.change(picture=pictures.gradients(observed, expected))
             failure.compared = compared
         raise
     pictures.record(compared, observed, expected)

@@ -7,6 +7,7 @@ from typing import Any
 from msgspec import Struct
 
 from grader.sandbox.calling_variants import CallingVariant
+from grader.spec.fields import MaskKind
 
 
 class Status(StrEnum):
@@ -184,14 +185,12 @@ class SizeComparison(Struct, frozen=True, kw_only=True):
     """The constructor arguments that the check leaves at their defaults."""
     inputs: dict[str, Any] = {}
     """The check's own inputs that are no tensors."""
-    masks: dict[str, str] = {}
+    masks: dict[str, MaskKind] = {}
     """The kinds of the check's own masks, by input."""
     without_gradients: bool = False
     """Whether the same sizes pass with gradients enabled."""
     is_large: bool = False
     """Whether a call has a size of `LARGE` or more."""
-    message: str = ""
-    """The whole comparison in words, for findings that a gradebook stores as text."""
 
 
 class ExplanationKind(StrEnum):
@@ -243,8 +242,6 @@ class Finding(Struct, frozen=True, kw_only=True, omit_defaults=True):
     elements: int = 0
     message: str = ""
     """The whole sentence, if an exception or a hidden check's author wrote it."""
-    value_path: str | None = None
-    """The index of the element in the last call's value, such as `[1][0, 2]`; None if the value does not contain it."""
     size_case: dict[str, int] = {}
     """The sizes at which the check failed, if it has sizes."""
     sizes: SizeComparison | None = None
@@ -265,7 +262,7 @@ class Finding(Struct, frozen=True, kw_only=True, omit_defaults=True):
     picture: Picture | None = None
 
     def __str__(self) -> str:
-        """Return the fields on one line, for errors to maintainers."""
+        """Return the fields on one line."""
         variant = ", ".join(self.calling_variant.changes()) if self.calling_variant else ""
         parts = (variant, self.action, " ".join(filter(None, (self.item, self.place))))
         difference = f"expected {self.expected}, observed {self.observed}" if self.expected or self.observed else ""

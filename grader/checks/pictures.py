@@ -15,7 +15,6 @@ from msgspec import structs
 
 from grader.checks.outcome import Map, Picture, PictureKind
 from grader.sandbox.text import as_index
-from grader.sandbox.values import outputs_of
 
 Gradients = Mapping[str, "torch.Tensor | None"]
 
@@ -189,14 +188,6 @@ class WrongElement:
 
     tensor: torch.Tensor
     index: list[int]
-
-    def path_within(self, returned: Any) -> str | None:
-        """Return its index in a returned value, such as `[1][0, 2]`; None if the tensor is not part of the value."""
-        here = as_index(self.index) if self.index else ""
-        if returned is self.tensor:
-            return here
-        parts = returned if isinstance(returned, dict) else dict(enumerate(outputs_of(returned)))
-        return next((f"[{key!r}]{here}" for key, part in parts.items() if part is self.tensor), None)
 
 
 def place_of_largest(values: torch.Tensor) -> list[int]:

@@ -154,7 +154,7 @@ class RemoteProxy:
         if self._session.tape is not None:
             self._session.tape.note_value(value)
         shapes = self._session.exercise.interface.outputs
-        self._session.log.note_returned(value, has_form=is_forward and self._is_entry and has_form(value, shapes))
+        self._session.log.note_reply(has_form=is_forward and self._is_entry and has_form(value, shapes))
         return value
 
     def differentiate(self, cotangents: list[torch.Tensor] | None, method: str = "", **inputs: Any) -> Pass:
@@ -188,12 +188,12 @@ class RemoteProxy:
 
     def attribute(self, name: str) -> Any:
         self.build()
-        self._session.log.note_other()
+        self._session.log.note_reply(has_form=False)
         return _decoded(_returned(self._ask(protocol.Read(module=self.number, name=name))).value)
 
     def printed(self) -> str:
         self.build()
-        self._session.log.note_other()
+        self._session.log.note_reply(has_form=False)
         return self._session.printed().decode("utf-8", "replace")
 
     def load_from(self, other: Any) -> None:

@@ -96,8 +96,6 @@ class CheckLog:
     def __init__(self) -> None:
         self.entry_calls = 0
         """Calls of the submission's own class or function, not of a part of it."""
-        self.returned: Any = None
-        """The value of the last call."""
         self.is_form_right = True
         """Whether every reply so far was an output of the form that the interface declares."""
 
@@ -105,14 +103,9 @@ class CheckLog:
         """Count a call of the submission's own class or function."""
         self.entry_calls += 1
 
-    def note_returned(self, value: Any, *, has_form: bool) -> None:
-        """Record the value of a call, and whether it has the form of the declared outputs."""
-        self.returned = value
+    def note_reply(self, *, has_form: bool) -> None:
+        """Record whether a reply is an output of the declared form."""
         self.is_form_right = self.is_form_right and has_form
-
-    def note_other(self) -> None:
-        """Record a reply that is not an output."""
-        self.is_form_right = False
 
 
 class Session:

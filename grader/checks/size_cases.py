@@ -14,6 +14,9 @@ from grader.spec.exercise import Exercise
 from grader.spec.fields import SizeCases, names_in, sizes_of
 from grader.spec.properties import Property
 
+LAST_FIXED = -1
+"""The place of the last fixed size case among those at which calling variants run."""
+
 MOST_TRIES = 50
 """The most attempts to draw sizes that all differ."""
 
@@ -98,12 +101,9 @@ class SizeCasePlanner:
         """Return the sizes of the fixed size cases, and of the random ones."""
         fixed_sizes = check.sizes or self.exercise.fixed_sizes
         random_sizes = self.exercise.random_sizes
-        places = self._fixed_places(check)
-        fixed = [
-            _Sizes(name=f"{name}/{index}", sizes=sizes, place=index - len(fixed_sizes))
-            for index, sizes in enumerate(fixed_sizes)
-        ]
-        fixed = [structs.replace(each, place=each.place if each.place in places else None) for each in fixed]
+        fixed = [_Sizes(name=f"{name}/{index}", sizes=sizes) for index, sizes in enumerate(fixed_sizes)]
+        if self._varies_last_fixed(check):
+            fixed[-1] = structs.replace(fixed[-1], place=LAST_FIXED)
         longest = self._longest
         if check.uses_equal_sizes and not check.sizes:
             specs = [] if self._most_equal is None else [self._most_equal]
@@ -140,11 +140,9 @@ class SizeCasePlanner:
             return first
         return [*first, longest, *([] if most_equal is None or most_equal is longest else [most_equal])]
 
-    def _fixed_places(self, check: Property) -> list[int]:
-        """Return the indexes of the fixed size cases at which calling variants run: the last one, or none if the check
-        also runs at random sizes.
-        """
-        return [] if self._random_specs(check) else [-1]
+    def _varies_last_fixed(self, check: Property) -> bool:
+        """Return whether calling variants run at the last fixed size case, because there are no random sizes."""
+        return not self._random_specs(check)
 
     def _is_varied(self, check: Property) -> bool:
         """Return whether a check calls the module in calling variants."""
@@ -153,7 +151,7 @@ class SizeCasePlanner:
     def _varied_check(self, check: Property) -> VariedCheck:
         exercise = self.exercise
         fixed_sizes, random_sizes = check.sizes or exercise.fixed_sizes, exercise.random_sizes
-        sizes = {place: fixed_sizes[place] for place in self._fixed_places(check)}
+        sizes = {LAST_FIXED: fixed_sizes[-1]} if self._varies_last_fixed(check) else {}
         sizes |= {random_sizes.index(spec): draw_sizes(spec, "any sizes") for spec in self._random_specs(check)}
         return VariedCheck(
             id=check.id,

@@ -112,7 +112,7 @@ def compare_in_calling_variants(
             raise Failure(
                 FailureKind.CALLING_VARIANT, calling_variant=call.variant, expected="an output", observed=str(error)
             ) from None
-        compared = Compared(action=method or exercise.interface.called(), calling_variant=call.variant, axes=axes)
+        compared = Compared(action=method or exercise.interface.called(), axes=axes)
         observed, expected = _Answer.of(value, call), _Answer.of(answers[their_call], their_call)
         try:
             compare(observed.value, expected.value, compared, _tolerance(call.variant, exercise))
@@ -121,8 +121,7 @@ def compare_in_calling_variants(
                 with _naming_what_learns(call.learning, everything):
                     _compare_gradients(observed, expected, call, *tolerances)
         except Failure as failure:
-            failure.set_calling_variant(call.variant)
-            failure.returned = observed.value
+            failure.change(calling_variant=call.variant)
             raise
 
 
@@ -169,7 +168,7 @@ def _naming_what_learns(names: tuple[str, ...] | None, everything: tuple[str, ..
     except Failure as failure:
         if names != everything:
             which = f"on {' and '.join(names)} alone" if names else "on no input"
-            failure.finding = structs.replace(failure.finding, action=f"with requires_grad {which}")
+            failure.change(action=f"with requires_grad {which}")
         raise
 
 

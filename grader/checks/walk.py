@@ -35,7 +35,6 @@ class SizeCaseFailedError(Exception):
         size_case: SizeCase,
         *,
         printed: str,
-        value_path: str | None,
         point: FailurePoint,
         in_training: bool,
         steps: list[Step],
@@ -49,7 +48,6 @@ class SizeCaseFailedError(Exception):
         self._in_training = in_training
         self.sizes = SizeComparison()
         self._printed = printed
-        self._value_path = value_path
 
     def complete(self, finding: Finding) -> Finding:
         """Add the size case to the finding of `error` and return it."""
@@ -58,7 +56,6 @@ class SizeCaseFailedError(Exception):
             size_case=self.size_case.sizes,
             sizes=self.sizes,
             printed=self._printed,
-            value_path=self._value_path,
             in_training=self._in_training,
         )
 
@@ -139,16 +136,12 @@ def _run_in_grad_mode(
             case = context.reference.draw(size_case.name, partial(_draw_case, context, check, size_case))
             try_case(check, context, structs.replace(case, grad=grad))
         except Exception as error:  # noqa: BLE001 - the caller raises it again with its sizes
-            failure = error if isinstance(error, Failure) and error.wrong else None
-            returned = session.log.returned if failure is None or failure.returned is None else failure.returned
-            value_path = failure.wrong.path_within(returned) if failure and failure.wrong else None
             printed = last_lines(session.printed())
             point = FailurePoint(size_case=size_case.name, grad=grad, comparisons=counted.done)
             return SizeCaseFailedError(
                 error,
                 size_case,
                 printed=printed,
-                value_path=value_path,
                 point=point,
                 in_training=check.training,
                 steps=session.tape.steps if session.tape else [],
@@ -194,4 +187,4 @@ def _compare_sizes(check: Property, failed: SizeCaseFailedError, passed: PassedS
     failed.sizes = structs.replace(comparison, passed=passed_sizes)
     if isinstance(error, Failure) and error.finding.picture and error.compared in passed.compared:
         changed = {name: size for name, size in passed_sizes.items() if size != sizes[name]}
-        error.add(picture=beside(error.finding.picture, *passed.compared[error.compared], changed))
+        error.change(picture=beside(error.finding.picture, *passed.compared[error.compared], changed))

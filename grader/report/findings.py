@@ -102,10 +102,9 @@ def sentence(finding: Finding) -> str:
     """Return a finding in words: the action, the expected and the observed values."""
     if finding.message:
         return finding.message
-    variant = f"{calling_variant_words(finding.calling_variant)}: " if finding.calling_variant else ""
-    if finding.named_sizes:
-        joint = ", " if variant else ""
-        variant = f"{variant.removesuffix(': ')}{joint}with {as_arguments(finding.named_sizes)}: "
+    parts = [calling_variant_words(finding.calling_variant)] if finding.calling_variant else []
+    parts += [f"with {as_arguments(finding.named_sizes)}"] if finding.named_sizes else []
+    variant = f"{', '.join(parts)}: " if parts else ""
     if finding.kind in LISTS and not finding.item:
         missing, extra = finding.expected, finding.observed
         parts = [f"missing {LISTS[finding.kind]}: {missing}"] if missing else []
@@ -148,7 +147,7 @@ def size_words(finding: Finding) -> str:
 def comparison_words(sizes: SizeComparison) -> str:
     """Return the smallest sizes that fail and the largest that pass."""
     verb = "fails" if _is_smallest(sizes) else "wrong"
-    return sizes.message or f"{verb} {where_words(sizes)}".rstrip()
+    return f"{verb} {where_words(sizes)}".rstrip()
 
 
 def _is_smallest(sizes: SizeComparison) -> bool:
@@ -173,7 +172,7 @@ def where_words(sizes: SizeComparison) -> str:
 def _inputs_words(sizes: SizeComparison) -> str:
     """Return the check's own inputs, as in "; mask is a padding mask"."""
     values = [as_arguments({name: value}) for name, value in sizes.inputs.items()]
-    masks = [f"{name} {MASKS[MaskKind(kind)]}" for name, kind in sizes.masks.items()]
+    masks = [f"{name} {MASKS[kind]}" for name, kind in sizes.masks.items()]
     return "".join(f"; {each}" for each in (*masks, *values))
 
 

@@ -18,6 +18,7 @@ from grader.report.check_names import CheckNames, check_name, check_names
 from grader.report.console import printable, printable_ends, printable_line, printable_lines
 from grader.report.findings import explanation_words, full_text, sentence, size_words
 from grader.report.phrases import (
+    STATUS_WORDS,
     TONES,
     Shell,
     Tone,
@@ -30,6 +31,7 @@ from grader.report.phrases import (
     defect_note,
     defect_points,
     findings_title,
+    hidden_defects_words,
     lessons,
     line_and_caret,
     near_miss_hint,
@@ -52,8 +54,8 @@ from grader.report.view import Attempt
 from grader.spec.exercise import Announcement, Exercise
 from grader.trap.result import TrapResult
 from grader.verdict.attribution import DefectStatus
-from grader.verdict.causes import Cause, describe_hidden_defects, hiding_crash, say_the_same, shown_causes
-from grader.verdict.verdict import STATUS_WORDS, Result, Verdict
+from grader.verdict.causes import Cause, say_the_same, shown_causes
+from grader.verdict.verdict import Result, Verdict
 
 MOST_TEXT = 600
 HIDDEN_TEST = "A check that was written for this exercise alone."
@@ -149,7 +151,6 @@ def _descriptions(exercise: Exercise) -> dict[str, str]:
 def _view(verdict: Verdict, exercise: Exercise, *, has_seed: bool = True, in_notebook: bool = False) -> dict[str, Any]:
     """Return the texts and lists that the templates show."""
     shown = shown_causes(verdict)
-    crash = hiding_crash(shown)
     printing = next((cause for cause in shown if cause.finding.printed), None)
     fixed = {each.id for each in verdict.defects if each.status is DefectStatus.FIXED}
     result, _, score = result_and_points(verdict, exercise)
@@ -175,7 +176,7 @@ def _view(verdict: Verdict, exercise: Exercise, *, has_seed: bool = True, in_not
             _cause(cause, exercise, has_picture=number < MOST_PICTURES, has_printed=cause is printing)
             for number, cause in enumerate(shown)
         ],
-        "hidden_defects": describe_hidden_defects(verdict, crash) if crash else "",
+        "hidden_defects": hidden_defects_words(verdict, shown),
         "right": right_behaviour(verdict, exercise),
         "near_miss": near_miss_hint(verdict, exercise),
         "advice": advice(verdict),

@@ -14,7 +14,7 @@ from grader.report.findings import reason_words, size_words
 from grader.sandbox.text import as_arguments
 from grader.spec.exercise import Announcement, Defect, Exercise
 from grader.verdict.attribution import DefectStatus, UnknownReason
-from grader.verdict.causes import Cause, group_causes, hiding_crash, shown_causes
+from grader.verdict.causes import Cause, group_causes, hides_defects, hiding_crash, shown_causes
 from grader.verdict.verdict import DefectVerdict, Result, Verdict
 
 OPEN_LAYERS = {
@@ -70,6 +70,13 @@ class Tone(StrEnum):
     """It cannot be told yet."""
 
 
+STATUS_WORDS = {
+    DefectStatus.FIXED: "fixed",
+    DefectStatus.PRESENT: "still there",
+    DefectStatus.UNKNOWN: "can't tell yet",
+}
+"""The words for a status on pages and in hints."""
+
 TONES = {DefectStatus.FIXED: Tone.GOOD, DefectStatus.PRESENT: Tone.BAD, DefectStatus.UNKNOWN: Tone.OPEN}
 
 
@@ -118,6 +125,13 @@ def result_and_points(verdict: Verdict, exercise: Exercise) -> tuple[str, str, s
     if verdict.outcome is Result.FIXED:
         word = exercise.edition.word_for_fixed(word if exercise.defects else "Right")
     return word, style, score + (f", {points(extra)} extra" if extra else "")
+
+
+def hidden_defects_words(verdict: Verdict, shown: list[Cause]) -> str:
+    """Return a sentence about defects behind a crash that hides the other causes; empty if there are none."""
+    crash = hiding_crash(shown)
+    is_hiding = crash is not None and hides_defects(verdict, crash)
+    return "This crash hides everything after it, possibly another bug." if is_hiding else ""
 
 
 def advice_lines(verdict: Verdict) -> list[Line]:

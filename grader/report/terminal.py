@@ -22,6 +22,7 @@ from grader.report.console import (
 from grader.report.findings import explanation_words, sentence
 from grader.report.phrases import (
     MOST_FINDING_TEXT,
+    STATUS_WORDS,
     Shell,
     Tone,
     advice_lines,
@@ -35,6 +36,7 @@ from grader.report.phrases import (
     defect_points,
     findings_title,
     foot_lines,
+    hidden_defects_words,
     lessons,
     line_and_caret,
     near_miss_lines,
@@ -48,8 +50,8 @@ from grader.report.picture import shaded
 from grader.report.right_behaviour import right_behaviour
 from grader.spec.exercise import Exercise
 from grader.verdict.attribution import DefectStatus
-from grader.verdict.causes import Cause, describe_hidden_defects, group_causes, hiding_crash
-from grader.verdict.verdict import STATUS_WORDS, DefectVerdict, Result, Verdict
+from grader.verdict.causes import Cause, group_causes, shown_causes
+from grader.verdict.verdict import DefectVerdict, Result, Verdict
 
 MARKS = {
     DefectStatus.FIXED: ("✓", "green"),
@@ -114,7 +116,7 @@ def render_terminal(
     least_lines = _line_count(head, lessons_text, title, *blocks[:1], foot) + (len(blocks) > 1)
     if lessons_text and least_lines > height < SCREEN_LINES:
         lessons_text = rendered([Text("The explanation does not fit: press r, or enlarge the window.", "dim")])
-    printed = rendered(_printed(group_causes(verdict)))
+    printed = rendered(_printed(shown_causes(verdict)))
     room = height - _line_count(head, lessons_text, title, foot)
     if _line_count(*blocks[:BEFORE_PRINTS], printed) + (len(blocks) > BEFORE_PRINTS) > room:
         printed = ""
@@ -181,12 +183,10 @@ class _PageParts:
 
     def causes(self, verdict: Verdict) -> list[list[Line]]:
         """Return a block for each cause of failed checks. A crash that hides the others is shown alone."""
-        causes = group_causes(verdict)
-        crash = hiding_crash(causes)
-        if crash is None:
-            return [self._cause(cause) for cause in causes]
-        hidden = describe_hidden_defects(verdict, crash)
-        return [self._cause(crash) + ([indented(Text(hidden))] if hidden else [])]
+        shown = shown_causes(verdict)
+        blocks = [self._cause(cause) for cause in shown]
+        hidden = hidden_defects_words(verdict, shown)
+        return [blocks[0] + [indented(Text(hidden))]] if hidden else blocks
 
     def _defect(self, defect: DefectVerdict, verdict: Verdict) -> Line:
         note = defect_note(defect, self._exercise, verdict)

@@ -21,6 +21,7 @@ from grader.spec.fields import (
     SizeCase,
     SizeCases,
     Text,
+    as_list,
 )
 from grader.spec.interface import Interface
 from grader.spec.properties import AnyProperty, KeepsDtype
@@ -96,9 +97,7 @@ class Defect(Record, frozen=True, kw_only=True):
 
     def edits(self) -> list[tuple[str, str]]:
         """Return the pairs of a `was` fragment and its `fix` fragment."""
-        was = [self.was] if isinstance(self.was, str) else self.was
-        fix = [self.fix] if isinstance(self.fix, str) else self.fix
-        return list(zip(was, fix, strict=True))
+        return list(zip(as_list(self.was), as_list(self.fix), strict=True))
 
 
 class Equivalent(Record, frozen=True, kw_only=True):
@@ -133,9 +132,7 @@ class NearMiss(Record, frozen=True, kw_only=True):
 
     def edits(self) -> list[tuple[str, str]]:
         """Return the pairs of a `was` fragment and what it becomes."""
-        was = [self.was] if isinstance(self.was, str) else self.was
-        becomes = [self.becomes] if isinstance(self.becomes, str) else self.becomes
-        return list(zip(was, becomes, strict=True))
+        return list(zip(as_list(self.was), as_list(self.becomes), strict=True))
 
 
 class Seconds(Record, frozen=True, kw_only=True):

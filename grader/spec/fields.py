@@ -88,6 +88,11 @@ class MadeInput(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, o
 Inputs = Annotated[dict[Name, Shape | MadeInput | Literal], Meta(max_length=32)]
 
 
+def as_list(part: str | list[str]) -> list[str]:
+    """Return the fragments in a key that takes one or a list of them."""
+    return [part] if isinstance(part, str) else part
+
+
 def size_names(fixed_sizes: FixedSizes) -> set[str]:
     """Return the names of the sizes in any of the size cases."""
     return {name for size_case in fixed_sizes for name in size_case}

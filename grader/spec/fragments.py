@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Iterator
 
 from grader.errors import SpecError
 from grader.spec.exercise import Defect, Exercise, NearMiss
+from grader.spec.fields import as_list
 from grader.spec.problem import KeyPath, Problem, listed, quoted
 
 
@@ -203,7 +204,7 @@ def _syntax_problem(text: str, path: KeyPath, where: str) -> Iterator[Problem]:
 
 def _counts(*parts: str | list[str]) -> set[int]:
     """Return the numbers of fragments in the parts; one number if they are equal."""
-    return {1 if isinstance(part, str) else len(part) for part in parts}
+    return {len(as_list(part)) for part in parts}
 
 
 def _missing_fragments(
@@ -211,7 +212,7 @@ def _missing_fragments(
 ) -> Iterator[Problem]:
     """Yield a problem for each fragment of `was` or `fix`, the `part`, that does not occur exactly once in the text."""
     value = getattr(owner, part)
-    for index, fragment in enumerate([value] if isinstance(value, str) else value):
+    for index, fragment in enumerate(as_list(value)):
         at = (*path, part) if isinstance(value, str) else (*path, part, index)
         lines = _find_fragment(text, fragment)
         if not lines:

@@ -12,6 +12,7 @@ from grader.spec.fields import (
     FixedSizes,
     Inputs,
     MadeInput,
+    as_list,
     largest_sizes,
     names_in,
     shape_of,
@@ -107,7 +108,7 @@ def _repeated_ids(records: Sequence[Defect | Property | NearMiss], part: str) ->
 
 
 def _defect_problems(defect: Defect, path: KeyPath) -> Iterator[Problem]:
-    was, fix = ([part] if isinstance(part, str) else part for part in (defect.was, defect.fix))
+    was, fix = as_list(defect.was), as_list(defect.fix)
     if len(was) != len(fix):
         found = f"{len(fix)}, and {len(was)} in was"
         yield Problem(
@@ -166,7 +167,7 @@ def _near_miss_problems(exercise: Exercise, near_miss: NearMiss, path: KeyPath) 
             found=near_miss.id,
             remedy="name what the wrong fix does",
         )
-    was, becomes = ([part] if isinstance(part, str) else part for part in (near_miss.was, near_miss.becomes))
+    was, becomes = as_list(near_miss.was), as_list(near_miss.becomes)
     if len(was) != len(becomes):
         yield Problem(
             path=(*path, "becomes"),

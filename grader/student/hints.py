@@ -11,6 +11,7 @@ from grader.errors import UsageError
 from grader.report.check_names import check_names
 from grader.report.findings import reason_words, sentence
 from grader.report.phrases import (
+    STATUS_WORDS,
     Shell,
     command,
     misspelt_name,
@@ -25,7 +26,7 @@ from grader.spec.paths import Course
 from grader.student.progress import load_progress, save_progress
 from grader.verdict.attribution import DefectStatus
 from grader.verdict.causes import Cause, group_causes, hiding_crash
-from grader.verdict.verdict import STATUS_WORDS, DefectVerdict, Result, Verdict
+from grader.verdict.verdict import DefectVerdict, Result, Verdict
 
 REMEDIES = {
     (FailureKind.CRASH, "SyntaxError"): (

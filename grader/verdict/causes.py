@@ -88,11 +88,10 @@ def hiding_crash(causes: list[Cause]) -> Cause | None:
     return crash if crash is not None and len(crash.checks) > OUTNUMBERS * others else None
 
 
-def describe_hidden_defects(verdict: Verdict, crash: Cause) -> str:
-    """Return a sentence about the defects behind a crash that hides the others; empty if there are none."""
+def hides_defects(verdict: Verdict, crash: Cause) -> bool:
+    """Return whether there may be other defects behind a crash that hides the other causes."""
     others = [defect for defect in verdict.defects if defect.id not in crash.defects]
-    is_hiding = any(defect.status is not DefectStatus.FIXED for defect in others)
-    return "This crash hides everything after it, possibly another bug." if is_hiding else ""
+    return any(defect.status is not DefectStatus.FIXED for defect in others)
 
 
 def _cause(members: list[Outcome], verdict: Verdict) -> Cause:

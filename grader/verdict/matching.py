@@ -65,35 +65,35 @@ def find_partial_fixes(
     comparison = VariantComparison(exercise, key, examination)
     uncertain = {each.id: checks for each in exercise.defects if (checks := comparison.unexplained_of(each.id))}
     failures = {outcome.check: outcome for outcome in examination.outcomes}
-    compared = {check for checks in uncertain.values() for check in checks[:MOST_COMPARED]}
-    compared &= {check for check in compared if _can_compare(failures[check], examination)}
+    compared = {
+        check
+        for checks in uncertain.values()
+        for check in checks[:MOST_COMPARED]
+        if _can_compare(failures[check], examination)
+    }
     partial_fixes: dict[str, set[str]] = {}
-    for name, defects in _variants_with(uncertain, comparison.matching_variants)[:MOST_VARIANTS]:
-        asked = {check for check in compared if any(check in uncertain[each] for each in defects)}
+    for name, defect in _variants_with(uncertain, comparison.matching_variants)[:MOST_VARIANTS]:
+        asked = compared.intersection(uncertain[defect])
         variant = examine(name, asked) if asked else Examination(outcomes=[])
         for outcome in variant.outcomes:
-            for each in defects:
-                if outcome.check not in asked or outcome.check not in uncertain[each]:
-                    continue
-                if not _may_fail_after_values(outcome, key.signatures[name]):
-                    continue  # the submission returned right values there, and the variant does not
-                reading = comparison.reading(each)
-                if _fails_equally(failures[outcome.check], examination, outcome, variant, reading):
-                    partial_fixes.setdefault(outcome.check, set()).add(each)
-        if len(defects) > 1 or name not in uncertain:
+            if outcome.check not in asked or not _may_fail_after_values(outcome, key.signatures[name]):
+                continue  # else the submission returned right values there, and the variant does not
+            if _fails_equally(failures[outcome.check], examination, outcome, variant, comparison.reading(defect)):
+                partial_fixes.setdefault(outcome.check, set()).add(defect)
+        if name != defect:
             compared -= partial_fixes.keys()  # more defects explain less precisely
     return structs.replace(examination, partial_fixes=partial_fixes)
 
 
-def _variants_with(uncertain: Collection[str], matching_variants: list[str]) -> list[tuple[str, set[str]]]:
-    """Return the variants to compare with and the uncertain defects that each of them has, single defects first.
+def _variants_with(uncertain: Collection[str], matching_variants: list[str]) -> list[tuple[str, str]]:
+    """Return the variants to compare with, each with the uncertain defect that it stands for; single defects first.
 
     If other defects are present beside a partial fix, the submission fails like the variant with all of these defects.
     """
-    names = {name: {name} for name in uncertain}
+    names = {name: name for name in uncertain}
     for matching in matching_variants[:1]:
         others = defects_in(matching)
-        names |= {variant_name(others | {each}): {each} for each in uncertain if others and each not in others}
+        names |= {variant_name(others | {each}): each for each in uncertain if others and each not in others}
     return [*names.items()]
 
 

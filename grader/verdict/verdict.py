@@ -23,14 +23,6 @@ class Result(StrEnum):
     NOT_JUDGED = "not_judged"  # the kit could not judge the submission
 
 
-STATUS_WORDS = {
-    DefectStatus.FIXED: "fixed",
-    DefectStatus.PRESENT: "still there",
-    DefectStatus.UNKNOWN: "can't tell yet",
-}
-"""The words for a status on pages and in hints."""
-
-
 class DefectVerdict(Struct, frozen=True, kw_only=True):
     """One defect's status and points.
 

@@ -18,7 +18,6 @@ from grader.checks.outcome import (
     Finding,
     Location,
     Outcome,
-    SizeComparison,
     Status,
 )
 from grader.classroom.gradebook import Gradebook, Student
@@ -57,10 +56,10 @@ def test_every_part_of_a_verdict_can_be_read_with_sql(gradebook, path):
         ("long", "unknown", 0.0, 1.0, 1, "fails-differently shape"),
         ("mask", "fixed", 3.5, 3.5, 0, ""),
     ]
-    details = "json_extract(details, '$.kind'), json_extract(details, '$.sizes.message')"
+    details = "json_extract(details, '$.kind'), json_extract(details, '$.sizes.failed.heads')"
     assert rows(path, f"SELECT check_id, status, finding, {details}, explained_by, is_regression FROM checks") == [
         ("values", "passed", None, None, None, None, 0),
-        ("shape", "failed", "expected (2, 3), saw (3, 2)", "shape", "from heads=2 on", '["long"]', 1),
+        ("shape", "failed", "expected (2, 3), saw (3, 2)", "shape", 2, '["long"]', 1),
     ]
     assert rows(path, "SELECT kit, torch, exercise_version, json_extract(isolation, '$.network') FROM current") == [
         ("0.1.0+kit", "2.13.0", "one", 1)
@@ -70,7 +69,7 @@ def test_every_part_of_a_verdict_can_be_read_with_sql(gradebook, path):
 def test_a_verdict_is_read_back_as_it_was_recorded(gradebook, path):
     """Also for a student who shares it. Only pictures and printed lines are not stored."""
     explanation = Explanation(kind=ExplanationKind.ROW_FACTORS, numbers=[0.5, 2.0])
-    finding = structs.replace(crash().finding, explanation=explanation, value_path="[0][1]", size_case={"heads": 2})
+    finding = structs.replace(crash().finding, explanation=explanation, size_case={"heads": 2})
     outcome = Outcome(check="values", status=Status.FAILED, finding=finding, advice="name both lengths")
     recorded = verdict(checks=[outcome, *verdict().checks], near_miss="one-head")
     printing = structs.replace(finding, printed="a line")
@@ -170,15 +169,14 @@ def test_a_long_text_is_stored_as_its_beginning_and_the_number_of_omitted_charac
         detail=long,
         message=long,
         location=Location(label=long, line=7, text=long),
-        sizes=SizeComparison(message=long),
     )
     checks = [Outcome(check="values", status=Status.CRASHED, finding=finding)]
     gradebook.record(1, submission(), VERSIONS, verdict(reason=long, checks=checks, unloadable=finding))
     kept = "x" * 4000 + " ... (996,000 more characters)"
-    keys = ("detail", "message", "sizes.message", "location.label", "location.text")
+    keys = ("detail", "message", "location.label", "location.text")
     texts = {column: ", ".join(f"json_extract({column}, '$.{key}')" for key in keys) for column in DETAILS}
-    assert rows(path, f"SELECT finding, {texts['details']} FROM checks") == [(kept,) * 6]
-    assert rows(path, f"SELECT reason, {texts['unloadable']} FROM verdicts") == [(kept,) * 6]
+    assert rows(path, f"SELECT finding, {texts['details']} FROM checks") == [(kept,) * 5]
+    assert rows(path, f"SELECT reason, {texts['unloadable']} FROM verdicts") == [(kept,) * 5]
 
 
 def test_a_gradebook_keeps_to_the_seed_of_its_first_batch(path):

@@ -56,7 +56,7 @@ def verdict(**changes: Any) -> Verdict:
                     kind=FailureKind.SHAPE,
                     message="expected (2, 3), saw (3, 2)",
                     location=None,
-                    sizes=SizeComparison(message="from heads=2 on"),
+                    sizes=SizeComparison(failed={"heads": 2}, passed={"heads": 1}),
                 ),
             ),
         ],

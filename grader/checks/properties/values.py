@@ -77,7 +77,8 @@ def try_matches_reference(check: MatchesReference, context: Context, case: Case)
         except Failure as failure:
             if failure.finding.kind is FailureKind.VALUES:
                 tensor, within = failure.wrong and failure.wrong.tensor, (FLOAT32.relative, FLOAT32.absolute)
-                failure.add(explanation=explanations.explain_by_mask(tensor, unmasked, *within))
+                explanation = explanations.explain_by_mask(tensor, unmasked, *within)
+                failure.change(explanation=explanation or failure.finding.explanation)
             raise
     if case.calling_variants and context.subject.session.observed.answers_in_calling_variants:
         axes = axes_of_checked(context.exercise, check)

@@ -7,10 +7,15 @@ from typing import Any
 import torch
 from msgspec import Struct
 
-TOLERANCES = {torch.float32: (1.3e-6, 1e-5), torch.float64: (1e-7, 1e-7), torch.float16: (1e-3, 1e-5)}
-"""The relative and absolute tolerances of `torch.testing.assert_close`."""
-
-BFLOAT16 = (1.6e-2, 1e-5)
+TOLERANCES = {
+    torch.float16: (1e-3, 1e-5),
+    torch.bfloat16: (1.6e-2, 1e-5),
+    torch.float32: (1.3e-6, 1e-5),
+    torch.float64: (1e-7, 1e-7),
+    torch.complex64: (1.3e-6, 1e-5),
+    torch.complex128: (1e-7, 1e-7),
+}
+"""The relative and absolute tolerances of `torch.testing.assert_close`; other dtypes must be equal."""
 
 
 class FailedComparison(Struct, frozen=True, kw_only=True):
@@ -75,7 +80,9 @@ class Comparisons:
     ) -> None:
         """Raise `AssertionError` unless two tensors, or sequences or dictionaries of them, are close."""
         if isinstance(actual, dict):
-            actual, expected = [actual[key] for key in sorted(actual)], [expected[key] for key in sorted(actual)]
+            if not isinstance(expected, dict) or actual.keys() != expected.keys():
+                raise AssertionError("The keys of the mappings do not match")
+            actual, expected = [*actual.values()], [expected[key] for key in actual]
         if isinstance(actual, tuple | list):
             if len(actual) != len(expected):
                 raise AssertionError(f"The length of the sequences mismatch: {len(actual)} != {len(expected)}")
@@ -89,8 +96,10 @@ class Comparisons:
             raise AssertionError(f"The shapes for compared tensors don't match: {one.shape} != {other.shape}")
         if check_dtype and one.dtype != other.dtype:
             raise AssertionError(f"The values for attribute 'dtype' do not match: {one.dtype} != {other.dtype}")
-        usual = TOLERANCES.get(one.dtype, BFLOAT16 if one.dtype == torch.bfloat16 else (0.0, 0.0))
-        rtol, atol = usual[0] if rtol is None else rtol, usual[1] if atol is None else atol
+        rtols, atols = zip(*(TOLERANCES.get(each.dtype, (0.0, 0.0)) for each in (one, other)), strict=True)
+        rtol, atol = max(rtols) if rtol is None else rtol, max(atols) if atol is None else atol
+        dtype = torch.promote_types(one.dtype, other.dtype)
+        one, other = one.to(dtype), other.to(dtype)
         if not bool(torch.isclose(one, other, rtol=rtol, atol=atol, equal_nan=equal_nan).all()):
             self._note(one, other, rtol, atol)
             raise AssertionError(msg if isinstance(msg, str) else "Tensor-likes are not close!")

@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from grader.checks.outcome import FailureKind, Finding, Location, Outcome, SizeComparison, Status
+from grader.checks.outcome import FailureKind, Finding, Location, Outcome, Status
 from grader.report.console import printable, printable_line, printable_lines
 from grader.report.json import render_json
 from grader.report.terminal import render_terminal
@@ -42,7 +42,6 @@ def verdict_of(text: str, outcome: Result) -> Verdict:
         detail=text,
         message=text,
         location=Location(label=text, line=3, text=text, column=7),
-        sizes=SizeComparison(message=text),
     )
     checks = [
         Outcome(

@@ -72,7 +72,6 @@ def verdict_saying(text: str, exercise, picture: Picture | None = None) -> Verdi
         kind=FailureKind.VALUES,
         message=text,
         location=Location(label=text, line=3, text=text),
-        sizes=SizeComparison(message=text),
         printed=text,
         picture=picture,
     )
@@ -278,7 +277,7 @@ def test_a_crash_that_many_checks_see_is_told_once_and_pointed_to_by_the_others(
         kind=FailureKind.CRASH,
         message="boom in the middle",
         location=Location(label="attention.py", line=7, text="boom()"),
-        sizes=SizeComparison(message="from tokens=3 on"),
+        sizes=SizeComparison(failed={"tokens": 3}, passed={"tokens": 2}),
     )
     names = ("values", "full-context", "returns_shapes")
     checks = [Outcome(check=name, status=Status.CRASHED, finding=crash) for name in names]
