@@ -55,6 +55,7 @@ class Case(Struct, frozen=True, kw_only=True):
     """Whether there is a call in the plain calling variant."""
     grad: bool = True
     """Whether calls that need no gradients run with gradients enabled."""
+    compares_gradients: bool = True
 
     def built_with(self, name: str, value: float) -> "Case":
         """Return the case with one constructor argument replaced."""
@@ -90,6 +91,7 @@ def make_case(
     calling_variants: tuple[CallingVariant, ...] = (),
     *,
     is_plain: bool = True,
+    compares_gradients: bool = True,
 ) -> Case:
     """Make the case for one set of sizes, from torch's current random state."""
     specs = check.all_inputs(exercise.interface)
@@ -111,6 +113,7 @@ def make_case(
         other_arguments={name: _other(value) for name, value in _arguments(exercise, check, smallest).items()},
         scaled=[name for name, spec in specs.items() if isinstance(spec, list)],
         is_plain=is_plain,
+        compares_gradients=compares_gradients,
     )
 
 

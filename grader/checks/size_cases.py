@@ -31,6 +31,7 @@ class SizeCase(Struct, frozen=True, kw_only=True):
     """Whether the module is also called plainly."""
     grad: bool = True
     """Whether calls that need no gradients run with gradients enabled."""
+    compares_gradients: bool = True
 
 
 class SizeCasePlan(Struct, frozen=True, kw_only=True):
@@ -38,11 +39,13 @@ class SizeCasePlan(Struct, frozen=True, kw_only=True):
 
     fixed: list[SizeCase]
     """From `sizes` of the check or the exercise, the smallest first."""
+    edges: list[SizeCase] = []
+    """The largest fixed sizes with one small axis each."""
     random: list[SizeCase] = []
 
     def all(self) -> list[SizeCase]:
         """Return all size cases in the order in which they run."""
-        return [*self.fixed, *self.random]
+        return [*self.fixed, *self.edges, *self.random]
 
 
 def size_cases_of(check: Property, exercise: Exercise, seed: int) -> SizeCasePlan:
@@ -69,6 +72,18 @@ class SizeCasePlanner:
         self.exercise = exercise
         self._longest = _longest(exercise.random_sizes, exercise.interface.inputs)
         self._most_equal = max(exercise.random_sizes, key=_count_of_equal_sizes, default=None)
+        self._factors = {
+            name: size[0]
+            for spec in exercise.random_sizes
+            for name, size in spec.items()
+            if isinstance(size, list) and isinstance(size[0], str)
+        }
+        self._free_sizes = {
+            name
+            for spec in exercise.random_sizes[:1]
+            for name, size in spec.items()
+            if isinstance(size, list) and isinstance(size[0], int)
+        }
         self._varies = bool(exercise.random_sizes) and exercise.interface.kind.has_calling_variants
 
     def plan(self, check: Property, seed: int) -> SizeCasePlan:
@@ -90,7 +105,28 @@ class SizeCasePlanner:
                 for each in size_cases
             ]
 
-        return SizeCasePlan(fixed=completed(fixed), random=completed(random))
+        return SizeCasePlan(
+            fixed=completed(fixed), edges=self._edges(check, f"{seed}/{check.id}"), random=completed(random)
+        )
+
+    def _edges(self, check: Property, name: str) -> list[SizeCase]:
+        """Return the largest fixed sizes with one small axis of an input each: its smallest size, and one more.
+
+        Only axes with a range of their own in the first random sizes become small, and sizes that are multiples of the
+        axis with it. Gradients are not compared there.
+        """
+        if check.sizes or not check.walks_all_size_cases:
+            return []
+        smallest, largest = self.exercise.fixed_sizes[0], self.exercise.fixed_sizes[-1]
+        axes = {axis for shape in check.all_inputs(self.exercise.interface).values() for axis in names_in(shape)}
+        edges = []
+        for axis in [each for each in largest if each in axes & self._free_sizes]:
+            multiples = [multiple for multiple, factor in self._factors.items() if factor == axis]
+            for size in range(smallest[axis], min(smallest[axis] + 2, largest[axis])):
+                scaled = {multiple: largest[multiple] * size // largest[axis] for multiple in multiples}
+                sizes = {**largest, **scaled, axis: size}
+                edges.append(SizeCase(name=f"{name}/{axis} {size}", sizes=sizes, compares_gradients=False))
+        return [each for each in edges if each.sizes not in self.exercise.fixed_sizes]
 
     @functools.cached_property
     def varied_checks(self) -> tuple[VariedCheck, ...]:

@@ -64,16 +64,16 @@ def walk(check: Property, context: Context, plan: SizeCasePlan) -> None:
     """Run a check at its size cases, as planned by `size_cases_of`.
 
     Most checks run only at the smallest and the largest fixed sizes. If the largest fail, the size cases in between run
-    too. Random sizes come last. Raises `SizeCaseFailedError` at the first size case that fails.
+    too. Edges and random sizes come last. Raises `SizeCaseFailedError` at the first size case that fails.
     """
     fixed = plan.fixed
     if context.reference.needs_all_size_cases or not runs_only_ends(check) or len(fixed) == 1:
-        _run_size_cases(check, context, plan.all())
+        _run_after_fixed(check, context, plan, _run_size_cases(check, context, fixed))
         return
     passed = _run_size_cases(check, context, fixed[:1])
     result = _run_size_case(check, context, fixed[-1])
     if isinstance(result, PassedSizeCase):
-        _run_size_cases(check, context, plan.random, result)
+        _run_after_fixed(check, context, plan, result)
         return
     if isinstance(result.error, Failure | SubjectRaisedError):  # the worker still answers
         passed = _run_size_cases(check, context, fixed[1:-1], passed)
@@ -107,6 +107,16 @@ def _run_size_cases(
             raise result
         passed = result
     return passed
+
+
+def _run_after_fixed(check: Property, context: Context, plan: SizeCasePlan, passed: PassedSizeCase | None) -> None:
+    """Run a check at the edges, each compared with the last fixed size case, and at random sizes.
+
+    Raises `SizeCaseFailedError` at the first size case that fails.
+    """
+    for edge in plan.edges:
+        _run_size_cases(check, context, [edge], passed)
+    _run_size_cases(check, context, plan.random, passed)
 
 
 def _run_size_case(check: Property, context: Context, size_case: SizeCase) -> PassedSizeCase | SizeCaseFailedError:
@@ -151,7 +161,14 @@ def _run_in_grad_mode(
 
 def _draw_case(context: Context, check: Property, size_case: SizeCase) -> Case:
     seed_draws(size_case.name)
-    return make_case(context.exercise, check, size_case.sizes, size_case.calling_variants, is_plain=size_case.is_plain)
+    return make_case(
+        context.exercise,
+        check,
+        size_case.sizes,
+        size_case.calling_variants,
+        is_plain=size_case.is_plain,
+        compares_gradients=size_case.compares_gradients,
+    )
 
 
 def _compare_sizes(check: Property, failed: SizeCaseFailedError, passed: PassedSizeCase | None) -> None:
