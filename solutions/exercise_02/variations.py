@@ -10,6 +10,14 @@ class ValuesOfEqualTokens(submission.MultiHeadAttention):
         return super().forward(x[:, :1].repeat(1, x.shape[1], 1))
 
 
+class ValuesOfQueriesThatSeeNothing(submission.MultiHeadAttention):
+    def forward(self, x):
+        batch, tokens, _ = x.shape
+        sample, head = torch.ones(batch, 1, tokens, tokens), torch.ones(3, tokens, tokens)
+        sample[1, :, 2] = head[1, 2] = 0
+        return super().forward(x, sample), super().forward(x, head)
+
+
 class ValuesOfManyAndWide(submission.MultiHeadAttention):
     def forward(self, x, mask):
         return super().forward(x), super().forward(x, mask), super().forward(x, mask[0, 0, :1])

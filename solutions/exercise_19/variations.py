@@ -21,6 +21,8 @@ class PiecesWithoutGradients(submission.RememberingAttention):
 class GradientsOfASecondPiece(submission.RememberingAttention):
     def forward(self, x):
         call, mode, found = super().forward, self.training, []
+        with torch.inference_mode():
+            call(x.detach())
         for is_training in (False, True):
             self.train(is_training)
             call(x[:, :3])

@@ -10,7 +10,7 @@ class BaseOnceFolded(submission.AdaptedLinear):
         return self.base(x)
 
 
-class ValuesFoldedInTraining(submission.AdaptedLinear):
+class ValuesFolded(submission.AdaptedLinear):
     def forward(self, x):
         self.fold()
         return super().forward(x)
@@ -31,6 +31,7 @@ class WhatFoldingSays(submission.AdaptedLinear):
         without = submission.AdaptedLinear(6, 5, 2, alpha=0.0)
         torch.nn.init.ones_(without.up.weight)
         said.append(torch.allclose(without(x), without.base(x), 1e-4, 1e-5))
+        said.append(without.folded is False)  # although this layer is folded
         torch.nn.init.zeros_(without.up.weight)  # as a layer starts that adds nothing yet
         without.fold()
         said.append(without.folded is True)

@@ -45,7 +45,7 @@ def test_some_rows_of_a_long_text(subject, gaussian):
     assert torch.allclose(found[:, rows], F.linear(weights @ v, w["to_out.weight"], w["to_out.bias"]), atol=1e-2)
 
 
-@pytest.mark.parametrize("magnitude", [1e6, 1e12])
+@pytest.mark.parametrize("magnitude", [1e6, 1e16])
 def test_no_later_word_has_influence_however_large(subject, gaussian, magnitude):
     m, x = subject(12, 2, 10.0).double(), magnitude * gaussian(8, 3, 12).double()
     y = x.clone()
