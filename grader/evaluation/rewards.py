@@ -36,6 +36,10 @@ class Scheme(StrEnum):
     DENSE = "dense"
 
 
+TRAP_SCHEMES = (Scheme.POINTS, Scheme.ALL_OR_NOTHING, Scheme.PER_DEFECT)
+"""The schemes for traps. A trap has no checks that `dense` could count."""
+
+
 def reward(verdict: Verdict, scheme: Scheme | str = Scheme.POINTS) -> float | None:
     """Return the verdict's reward from 0 to 1, or None if the kit could not judge the submission.
 
@@ -75,14 +79,20 @@ def trap_reward(result: TrapResult, scheme: Scheme | str = Scheme.POINTS) -> flo
     A test that compares the subject with a copy of the starter catches the starter, so it earns all points of a hunt
     with a single defect.
     """
-    if scheme not in (Scheme.POINTS, Scheme.ALL_OR_NOTHING, Scheme.PER_DEFECT):
-        raise UsageError(f"scheme is {scheme!r}; for a trap, use points, all_or_nothing or per_defect")
+    require_trap_scheme(scheme)
     if scheme == Scheme.ALL_OR_NOTHING:
         return float(0 < result.max_score <= result.score)
     if scheme == Scheme.POINTS:
         return min(result.score / result.max_score, 1.0) if result.max_score else 0.0
     counted = [each for each in result.defects if not each.stretch]
     return sum(1 for each in counted if each.caught is Caught.ALWAYS) / len(counted) if counted else 0.0
+
+
+def require_trap_scheme(scheme: Scheme | str) -> None:
+    """Raise `UsageError` unless the scheme is one for traps."""
+    if scheme not in TRAP_SCHEMES:
+        *others, last = TRAP_SCHEMES
+        raise UsageError(f"scheme is {str(scheme)!r}; for a trap, use {', '.join(others)} or {last}")
 
 
 def _share_passed(verdict: Verdict) -> float:

@@ -124,6 +124,24 @@ def test_a_model_trap_earns_everything_and_tests_that_cannot_be_read_nothing():
         assert asyncio.run(assess(hunt, Form.TRAP, answer, scheme=Scheme.POINTS, course=ROOT)).value == value
 
 
+NO_TRAP_SCHEME = "scheme is 'dense'; for a trap, use points, all_or_nothing or per_defect"
+
+
+def test_a_mistake_of_the_caller_is_an_error_and_no_fault_of_the_kit(tmp_path):
+    (hunt,) = hunts_of([ONE], ROOT)
+    with pytest.raises(UsageError, match=NO_TRAP_SCHEME):
+        asyncio.run(assess(hunt, Form.TRAP, fenced(ONE_TEST), scheme=Scheme.DENSE, course=ROOT))
+    with pytest.raises(UsageError, match="there is no exercises/ in"):
+        asyncio.run(assess(hunt, Form.FIX, ANSWERS["right"](ONE), course=tmp_path))
+
+
+def test_a_course_without_defects_has_nothing_to_locate(tmp_path):
+    root = small_course(tmp_path, "exercise_35", "exercise_36")
+    with pytest.raises(UsageError, match=r"no hunt in .* has the form locate"):
+        hunts_of(course=root, form=Form.LOCATE)
+    assert [each.id for each in hunts_of(course=root)] == ["exercise_35", "exercise_36"]
+
+
 def test_an_unknown_hunt_is_an_error_with_a_remedy():
     with pytest.raises(UsageError, match="there is no exercise_99 here; use one of exercise_01"):
         hunts_of(["exercise_99"], ROOT)
@@ -275,6 +293,14 @@ def test_inspect_scores_traps(tmp_path):
     assert log.samples[0].scores["kit_judges"].value == 1
 
 
+def test_inspect_refuses_a_scheme_that_cannot_reward_traps():
+    pytest.importorskip("inspect_ai", reason="inspect_ai is not installed")
+    from grader.evaluation.environments.inspect_tasks import write_traps
+
+    with pytest.raises(UsageError, match=NO_TRAP_SCHEME):
+        write_traps(exercises=[ONE], scheme="dense", course=str(ROOT))
+
+
 def test_inspect_scores_predictions_and_claims(tmp_path):
     questions = inquiry.inquire(COURSE, ONE).questions
     right = "\n".join(f"{number}: {each.right + 1}" for number, each in enumerate(questions, 1))
@@ -333,6 +359,11 @@ def test_verifiers_rewards_claims():
     task = verifiers_task(form=Form.LOCATE)
     assert "The forms of claims" in task.data.prompt
     assert scored(task, f"```text\n{CONTRADICTED}\n```").reward == 0.5
+
+
+def test_verifiers_refuses_a_scheme_that_cannot_reward_traps():
+    with pytest.raises(UsageError, match=NO_TRAP_SCHEME):
+        verifiers_task(form=Form.TRAP, scheme=Scheme.DENSE)
 
 
 def test_verifiers_gives_nothing_for_no_reply():
@@ -415,6 +446,13 @@ def test_openenv_pays_the_last_answer_alone():
     assert (right.reward, right.done, played.state.step_count) == (1, True, 2)
     with pytest.raises(ValueError, match="the episode is over; call reset"):
         step(played, "again")
+
+
+def test_openenv_refuses_a_scheme_that_cannot_reward_traps_and_a_course_without_a_hunt_of_the_form(tmp_path):
+    with pytest.raises(UsageError, match=NO_TRAP_SCHEME):
+        environment(form=Form.TRAP, scheme=Scheme.DENSE)
+    with pytest.raises(UsageError, match=r"no hunt in .* has the form locate"):
+        environment(form=Form.LOCATE, course=str(small_course(tmp_path, "exercise_35")))
 
 
 def test_openenv_chooses_a_hunt_by_seed():

@@ -156,9 +156,16 @@ def test_the_other_forms_have_an_answer_of_their_own_that_alone_is_judged(tmp_pa
 
 
 def test_there_is_nothing_to_locate_in_a_decoy_and_no_solution_but_for_fixes(tmp_path):
-    assert export_tasks(COURSE, tmp_path, ["exercise_35"], form=Form.LOCATE) == []
+    with pytest.raises(UsageError, match=r"no hunt in .* has the form locate; choose another form, course or hunt"):
+        export_tasks(COURSE, tmp_path, ["exercise_35"], form=Form.LOCATE)
     with pytest.raises(UsageError, match="there are no solutions in the form trap"):
         export_tasks(COURSE, tmp_path, ["exercise_03"], form=Form.TRAP, with_solutions=True)
+
+
+def test_no_task_is_written_for_traps_with_a_scheme_that_cannot_reward_them(tmp_path):
+    with pytest.raises(UsageError, match="for a trap, use points, all_or_nothing or per_defect"):
+        export_tasks(COURSE, tmp_path / "tasks", [EXERCISE], form=Form.TRAP, scheme=Scheme.DENSE)
+    assert not (tmp_path / "tasks").exists()
 
 
 @pytest.mark.slow

@@ -7,7 +7,7 @@ from typing import Any
 
 from openenv.core.env_server import Action, Environment, Observation, State, create_app
 
-from grader.evaluation.environments.questions import Form, assess, hunts_of, question
+from grader.evaluation.environments.questions import Form, assess, hunts_of, question, require_scheme
 from grader.evaluation.rewards import Scheme
 
 MOST_SESSIONS = 64
@@ -52,6 +52,7 @@ class HuntEnvironment(Environment[HuntAction, HuntObservation, HuntState]):
         course: str | None = None,
     ) -> None:
         super().__init__()
+        require_scheme(form, scheme)
         self._attempts = attempts
         self._scheme = scheme
         self._course = course

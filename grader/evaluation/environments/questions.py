@@ -11,11 +11,11 @@ from msgspec import Struct
 
 from grader.api import agrade, grade_trap, open_course
 from grader.checks.outcome import Status
-from grader.errors import KitError, UsageError
+from grader.errors import KitError, SpecError, UsageError
 from grader.evaluation.answers import extract_code, extract_tests
 from grader.evaluation.catalogue import Hunt, hunt_of
 from grader.evaluation.guided.tasks import assess_claims, assess_predictions, locate_task, predict_task
-from grader.evaluation.rewards import Scheme, reward, trap_reward
+from grader.evaluation.rewards import Scheme, require_trap_scheme, reward, trap_reward
 from grader.report.findings import full_text
 from grader.report.json import to_dict
 from grader.sandbox.traps.messages import MOST_TESTS
@@ -65,9 +65,10 @@ class Assessment(Struct, frozen=True, kw_only=True):
 
 
 def hunts_of(exercise_ids: Iterable[str] = (), course: str | Path | None = None, form: Form = Form.FIX) -> list[Hunt]:
-    """Return the hunts of these ids, by default all that have this form; raise `UsageError` for an unknown id.
+    """Return the hunts of these ids, by default all. Leave out those that do not have this form.
 
-    There is nothing to locate in a starter without defects.
+    There is nothing to locate in a starter without defects. Raise `UsageError` for an unknown id, or if no hunt is
+    left.
     """
     found = open_course(course)
     known = found.exercise_ids()
@@ -77,7 +78,15 @@ def hunts_of(exercise_ids: Iterable[str] = (), course: str | Path | None = None,
             raise UsageError(f"there is no {each} here; use one of {', '.join(known)}")
     if form is Form.LOCATE:
         chosen = [each for each in chosen if load_exercise(found.description(each)).defects]
+    if not chosen:
+        raise UsageError(f"no hunt in {found.root} has the form {form}; choose another form, course or hunt")
     return [hunt_of(found, each) for each in chosen]
+
+
+def require_scheme(form: Form, scheme: Scheme | str) -> None:
+    """Raise `UsageError` if the scheme cannot reward answers in this form."""
+    if form is Form.TRAP:
+        require_trap_scheme(scheme)
 
 
 def question(hunt: Hunt, form: Form, course: str | Path | None = None) -> str:
@@ -111,8 +120,10 @@ async def assess(
 ) -> Assessment:
     """Assess a model's answer. An error of the kit is an assessment without a value and never a value of 0.
 
-    The scheme applies to fixes and traps.
+    The scheme applies to fixes and traps. Raise `UsageError` if the arguments are wrong, because then no answer could
+    be judged.
     """
+    require_scheme(form, scheme)
     code = answer
     try:
         if form is Form.FIX:
@@ -123,6 +134,8 @@ async def assess(
             return await asyncio.to_thread(assess_trap, hunt, code, scheme, course)
         return await asyncio.to_thread(_assess_guided, hunt, form, answer, course)
     except KitError as error:
+        if isinstance(error, UsageError) and not isinstance(error, SpecError):  # a wrong description is the course's
+            raise
         return Assessment(value=None, feedback="The kit could not judge this answer.", code=code, record=_error(error))
 
 

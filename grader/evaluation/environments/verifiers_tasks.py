@@ -6,7 +6,7 @@ import verifiers.v1 as vf
 from verifiers.v1.envs.single_agent import SingleAgentEnv, SingleAgentEnvConfig
 
 from grader.api import open_course
-from grader.evaluation.environments.questions import Assessment, Form, assess, hunts_of, question
+from grader.evaluation.environments.questions import Assessment, Form, assess, hunts_of, question, require_scheme
 from grader.evaluation.rewards import Scheme
 
 
@@ -67,6 +67,7 @@ class HuntTaskset(vf.Taskset[HuntTask, HuntsConfig]):
 
     def load(self) -> Iterator[HuntTask]:
         task = self.config.task
+        require_scheme(task.form, task.scheme)
         for hunt in hunts_of(self.config.exercises, task.course, task.form):
             prompt = question(hunt, task.form, task.course)
             yield HuntTask(vf.TaskData(id=hunt.id, name=hunt.id, description=hunt.title, prompt=prompt), task)

@@ -9,7 +9,7 @@ from pathlib import Path
 from grader.author.autograder import EXECUTABLE, kit_files, pins
 from grader.errors import UsageError
 from grader.evaluation.catalogue import Hunt
-from grader.evaluation.environments.questions import Form, hunts_of, task_of
+from grader.evaluation.environments.questions import Form, hunts_of, require_scheme, task_of
 from grader.evaluation.rewards import Scheme
 from grader.report.rendering import text_templates
 from grader.spec.loading import load_exercise
@@ -39,9 +39,10 @@ def export_tasks(
 
     `environment/` is the agent's side, with only the starter. `tests/` is the verifier's side, an image of its own with
     the kit, the reference and the checks. `with_solutions` adds `solution/` for Harbor's oracle, in the form of fixes.
-    Raise `UsageError` for an unknown exercise, a course without references, a folder in use, or solutions in another
-    form.
+    Raise `UsageError` for an unknown exercise, a course without references, a folder in use, solutions in another form,
+    or a scheme that cannot reward this form.
     """
+    require_scheme(form, scheme)
     if with_solutions and form is not Form.FIX:
         raise UsageError(f"there are no solutions in the form {form}; leave out --with-solutions")
     hunts = hunts_of(dict.fromkeys(exercise_ids), course.root, form)
