@@ -25,9 +25,16 @@ DEFINITION = re.compile(r"(?:async )?(?:class|def)[ \t]+(\w+)")
 TEST = re.compile(r"(?:async )?def[ \t]+test\w*[ \t]*\(|class[ \t]+Test\w*[ \t]*[(:]")
 METHOD = re.compile(r"([ \t]*)(?:async )?def[ \t]+(\w+)[ \t]*\([ \t]*self\b")
 IMPORT = re.compile(r"(?:import[ \t]+[\w.]+|from[ \t]+[\w.]+[ \t]+import\b)")
+FUTURE = "from __future__"
+NAMES = r"[A-Za-z_][\w.]*(?:[ \t]*,[ \t]*[A-Za-z_][\w.]*)*"
+ASSIGNMENT = re.compile(rf"(?!(?:else|try|finally)\b)(?:type[ \t]+)?({NAMES})[ \t]*(?::[^=]+)?=(?!=)")
+WORD = re.compile(r"\w+")
+CONTINUATIONS = (" ", "\t", ")", "]", "}")
+"""The first characters of lines that continue a statement without indentation."""
+
 TOP_LEVEL = re.compile(
     r"""(?:import[ \t]+[\w.]+|from[ \t]+[\w.]+[ \t]+import\b|(?:async )?def[ \t]+\w+\(|class[ \t]+\w+[(:]
-    |@\w|[\w.\[\], ]+[ \t]=[ \t]|if[ \t]__name__|[)\]}]|\"\"\"|'''|\#)""",
+    |@\w|(?:[\w.\[\], ]+|\w+:[ \t][\w.\[\], |]+)[ \t]=[ \t]|if[ \t]__name__|[)\]}]|\"\"\"|'''|\#)""",
     re.VERBOSE,
 )
 """A line of code without indentation, rather than prose."""
@@ -49,8 +56,8 @@ def extract_code(text: str, exercise: str, *, course: str | Path | None = None) 
     """Return the text of the module that a model's answer contains; empty if the answer contains no code.
 
     - The last fenced block that defines the exercise's class or function is taken.
-    - A block without imports replaces definitions of the same name in the starter, and the other parts of the starter
-      stay. Likewise a block with methods alone.
+    - A block without imports replaces definitions and constants of the same name in the starter, and the other parts of
+      the starter stay. Likewise a block with methods alone.
     - A unified diff or search-and-replace blocks are applied to the starter. A hunk applies where its old lines are;
       its line numbers only choose between several such places. If one does not apply, the answer contains no code.
     - Without a fence, the lines of code are taken and the prose around them is left out.
@@ -64,12 +71,12 @@ def extract_code(text: str, exercise: str, *, course: str | Path | None = None) 
     lines = _without_thoughts(_unwrapped(text, hunt.entry)).replace("\r\n", "\n").replace("\r", "\n").split("\n")
     starter = hunt.starter.rstrip("\n").split("\n")
     blocks = list(_blocks(lines))
-    found = (
-        _last_module(blocks, hunt.entry, starter)
-        or _patched(blocks or [_Block(lines=lines, language="")], starter)
-        or _with_parts(blocks, starter)
-        or ([] if blocks else _code_in_prose(lines, hunt.entry, starter))
-    )
+    found = _last_module(blocks, hunt.entry, starter)
+    changes = [change for block in blocks or [_Block(lines=lines, language="")] for change in _changes(block)]
+    if not found and changes:
+        found = _patched(changes, starter)
+    elif not found:
+        found = _with_parts(blocks, starter) if blocks else _code_in_prose(lines, hunt.entry, starter)
     return "\n".join(found).strip("\n") + "\n" if found else ""
 
 
@@ -105,7 +112,7 @@ def _unwrapped(text: str, entry: str) -> str:
 
 def _without_thoughts(text: str) -> str:
     """Return what follows the model's notes to itself."""
-    end = max(text.rfind(tag) + len(tag) for tag in THOUGHTS if tag in text) if any(t in text for t in THOUGHTS) else 0
+    end = max((text.rfind(tag) + len(tag) for tag in THOUGHTS if tag in text), default=0)
     return text[end:] if text[end:].strip() else text
 
 
@@ -155,47 +162,101 @@ def _defined(lines: list[str]) -> dict[str, int]:
 
 
 def _spliced(lines: list[str], starter: list[str]) -> list[str]:
-    """Return the starter with each definition replaced by the given one of that name; others go before the first."""
-    parts = _definitions(lines)
-    known = _definitions(starter)
-    first = min((known[name][0] for name in parts if name in known), default=len(starter))
-    result: list[str] = []
-    for index, line in enumerate(starter):
-        if index == first:
-            for name, (start, end) in parts.items():
-                if name not in known:
-                    result += [*lines[start:end], "", ""]
-        replaced = next((name for name, (start, end) in known.items() if name in parts and start <= index < end), "")
-        if not replaced:
-            result.append(line)
-        elif known[replaced][0] == index:
-            start, end = parts[replaced]
-            result += [*lines[start:end], "", ""]
-    return result
+    """Return the starter with each definition and constant replaced by the given one of that name.
+
+    A new part follows the part that is before it in the given lines, or else comes before everything replaced.
+    """
+    parts, known = _used_parts(lines), _definitions(starter) | _assignments(starter)
+    new: dict[str, list[str]] = {"": []}
+    last = ""
+    for name, (start, end) in parts.items():
+        if name in known:
+            last = name
+        elif last:
+            new.setdefault(last, []).extend(["", "", *lines[start:end]])
+        else:
+            new[last] += [*lines[start:end], "", ""]
+    replaced = sorted((known[name], name) for name in parts if name in known)
+    position = replaced[0][0][0] if replaced else min((start for start, _ in _definitions(starter).values()), default=0)
+    result = [*starter[:position], *_new_imports(lines, starter), *new[""]]
+    for (start, end), name in replaced:
+        own_start, own_end = parts[name]
+        result += [*starter[position:start], *lines[own_start:own_end], *new.get(name, [])]
+        position = end
+    return [*result, *starter[position:]]
 
 
-def _definitions(lines: list[str]) -> dict[str, tuple[int, int]]:
-    """Return the first line of each definition without indentation, decorators included, and the line after it."""
+Places = dict[str, tuple[int, int]]
+"""The index of the first line of each part of a module, and that of the line after it, by the part's name."""
+
+
+def _used_parts(lines: list[str]) -> Places:
+    """Return the definitions and the constants in their order.
+
+    An assignment after the last definition is left out, unless it looks like a constant that a definition uses:
+    answers end with examples, such as `head = Attention(8)`.
+    """
+    definitions = _definitions(lines)
+    last = max((start for start, _ in definitions.values()), default=len(lines))
+    words = {word for start, end in definitions.values() for line in lines[start:end] for word in WORD.findall(line)}
+    constants = {
+        name: place
+        for name, place in _assignments(lines).items()
+        if place[0] < last or (name in words and not name[0].islower())
+    }
+    return dict(sorted((definitions | constants).items(), key=lambda part: part[1]))
+
+
+def _definitions(lines: list[str]) -> Places:
+    """Return the definitions without indentation, with their decorators."""
     found = {}
     for name, index in _defined(lines).items():
-        start = index
-        while start and lines[start - 1].startswith("@"):
-            start -= 1
-        end = index + 1
-        while end < len(lines) and (not lines[end].strip() or lines[end][0] in " \t)#" or lines[end].startswith("]")):
-            end += 1
-        while not lines[end - 1].strip() or (lines[end - 1].startswith("#") and end - 1 > index):
-            end -= 1
-        found[name] = (start, end)
+        start = at = index
+        while at and lines[at - 1].startswith(("@", *CONTINUATIONS)):
+            at -= 1
+            start = at if lines[at].startswith("@") else start
+        found[name] = (start, _end(lines, index))
     return found
+
+
+def _assignments(lines: list[str]) -> Places:
+    """Return the assignments without indentation: constants and type aliases."""
+    found = {}
+    for index, line in enumerate(lines):
+        if match := ASSIGNMENT.match(line):
+            found[match[1]] = (index, _end(lines, index))
+    return found
+
+
+def _new_imports(lines: list[str], starter: list[str]) -> list[str]:
+    """Return the imports that the starter does not have."""
+    found = [
+        line
+        for index, first in enumerate(lines)
+        if IMPORT.match(first) and first not in starter and not first.startswith(FUTURE)
+        for line in lines[index : _end(lines, index)]
+    ]
+    return [*found, "", ""] if found else []
+
+
+def _end(lines: list[str], index: int) -> int:
+    """Return the index of the line after the statement that begins at `index`."""
+    end = index + 1
+    while end < len(lines) and (not lines[end].strip() or lines[end].startswith(("#", *CONTINUATIONS))):
+        end += 1
+    while not lines[end - 1].strip() or (lines[end - 1].startswith("#") and end - 1 > index):
+        end -= 1
+    return end
 
 
 def _with_parts(blocks: list[_Block], starter: list[str]) -> list[str]:
     """Return the starter with the methods, or the definitions, that the blocks contain."""
     result = starter
     for block in blocks:
-        if any(METHOD.match(line) for line in block.lines):
-            result = _with_methods(block.lines, result)
+        first = next((index for index, line in enumerate(block.lines) if METHOD.match(line)), None)
+        if first is not None:
+            with_methods = _with_methods(block.lines, result)
+            result = result if with_methods == result else _spliced(block.lines[:first], with_methods)
         elif _defined(block.lines).keys() & _defined(result).keys():
             result = _spliced(block.lines, result)
     return result if result != starter else []
@@ -230,20 +291,19 @@ def _without_end(lines: list[str]) -> list[str]:
     return lines
 
 
-def _patched(blocks: list[_Block], starter: list[str]) -> list[str]:
-    """Return the starter after all diffs and search-and-replace blocks; nothing if there is none or one fails."""
-    changes = [change for block in blocks for change in _changes(block)]
+Change = tuple[list[str], list[str], int]
+"""The old lines, the new ones, and the index where a diff expects them; -1 if it does not say."""
+
+
+def _patched(changes: list[Change], starter: list[str]) -> list[str]:
+    """Return the starter after all changes of diffs and search-and-replace blocks; nothing if one does not apply."""
     result = starter
     for old, new, line in changes:
         at = _place(result, old, line)
         if at is None:
             return []
         result = [*result[:at], *new, *result[at + len(old) :]]
-    return result if changes and result != starter else []
-
-
-Change = tuple[list[str], list[str], int]
-"""The old lines, the new ones, and the index where a diff expects them; -1 if it does not say."""
+    return result if result != starter else []
 
 
 def _changes(block: _Block) -> Iterator[Change]:

@@ -145,6 +145,65 @@ def test_a_helper_of_the_answer_comes_before_the_class_that_uses_it():
     assert found.index("import torch") < found.index("def masked") < found.index(f"class {NAME}")
 
 
+IMPORTS = FIXED[: FIXED.index(f"class {NAME}")]
+EXAMPLE = f"head = {NAME}(4, 6, 8, 0.0)\nprint(head(torch.randn(1, 3, 4)).shape)\n"
+
+
+@pytest.mark.parametrize("answer", ["```python\n{}\n```\n", "Here it is:\n\n{}"], ids=["fenced", "bare"])
+@pytest.mark.parametrize(
+    "part",
+    [
+        "EPS = 1e-6",
+        "EPS: float = 1e-6",
+        "LOW, HIGH = -1.0, 1.0",
+        "SIZES = {\n    'small': 8,\n}",
+        "Tensor = torch.Tensor",
+        "type Tensor = torch.Tensor",
+        "ONE = 1\n\n\ndef one():\n    return ONE\n\n\nTWO = one() + 1",
+        "@cache(\n    size=8,\n)\ndef one():\n    return 1",
+    ],
+)
+def test_the_parts_before_a_class_without_imports_are_kept(answer, part):
+    found = extract_code(answer.format(f"{part}\n\n\n{CLASS}"), "exercise_03")
+    assert found == f"{IMPORTS}{part}\n\n\n{CLASS}"
+
+
+def test_a_constant_after_the_class_that_uses_it_is_kept_and_an_example_is_left_out():
+    used = CLASS.replace("dim=-1", "dim=LAST")
+    assert used != CLASS
+    after = f"LAST = -1\nFIRST = 0\n\n{EXAMPLE}\nif __name__ == '__main__':\n    LAST = print(1)\n"
+    assert extract_code(f"```python\n{used}\n\n{after}```", "exercise_03") == f"{IMPORTS}{used}\n\nLAST = -1\n"
+
+
+def test_a_part_that_needs_the_definition_before_it_comes_after_it():
+    parts = f"{CLASS}\n\nHEADS = {{'causal': {NAME}}}\n\n\ndef head(name):\n    return HEADS[name]\n"
+    assert extract_code(f"```python\n{parts}```", "exercise_03") == IMPORTS + parts
+
+
+def test_a_constant_of_the_starter_is_replaced_where_it_is():
+    starter = (ROOT / "exercises/exercise_29/.starter/loss.py").read_text(encoding="utf-8")
+    constant = "NOT_COUNTED = -100\n"
+    assert starter.count(constant) == 1
+    own = starter[starter.index("def ") :]
+    found = extract_code(f"```python\nNOT_COUNTED = -1\n\n\n{own}```", "exercise_29")
+    assert found == starter.replace(constant, "NOT_COUNTED = -1\n")
+
+
+def test_imports_and_constants_before_a_method_are_kept():
+    imports = "import math\nfrom torch import (\n    inf,\n)\n"
+    method = CHANGES["method without margin"]
+    found = extract_code(f"```python\n{imports}import torch\n\nEPS = 1e-6\n\n{method}\n```", "exercise_03")
+    added = f"{imports}\n\nEPS = 1e-6\n\n\n"
+    assert found == f"{IMPORTS}{added}{CLASS}"
+
+
+@pytest.mark.parametrize("text", [diff(context=50), f"@@\n-nowhere\n+there\n{FORWARD}"], ids=["diff", "bare @@"])
+def test_a_diff_that_does_not_apply_is_no_code(text):
+    stale = text.replace(LINE, LINE.replace("masked_fill", "filled"))
+    assert extract_code(f"```diff\n{stale}\n```", "exercise_03") == ""
+    assert extract_code(f"```diff\n{stale}\n```\n\n```python\n{FORWARD}\n```", "exercise_03") == ""
+
+
 @pytest.mark.parametrize(
     "text",
     [
