@@ -2,11 +2,12 @@
 
 import itertools
 import time
+from collections.abc import Iterable
 from pathlib import Path
 
 import click
 
-from grader.commands.arguments import course_option, current_course, seed_option
+from grader.commands.arguments import LazyChoice, course_option, current_course, seed_option
 from grader.report.console import progress_bar
 from grader.report.phrases import counted
 
@@ -77,23 +78,42 @@ def audit(folder: Path, exercise_ids: tuple[str, ...], seeds: int, jobs: int | N
     click.echo(f"Wrote {folder / 'index.html'} and {folder / 'audit.json'}.")
 
 
+def _forms() -> Iterable[str]:
+    from grader.evaluation.environments.questions import Form  # other commands do not need it
+
+    return [each.value for each in Form]
+
+
+def _schemes() -> Iterable[str]:
+    from grader.evaluation.rewards import Scheme  # other commands do not need it
+
+    return [each.value for each in Scheme]
+
+
 @click.command(name="export-tasks")
 @click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
 @course_option
-@click.option("--to", "framework", type=click.Choice(["harbor"]), required=True, help="The framework that runs them.")
+@click.option(
+    "--to",
+    "framework",
+    type=click.Choice(["harbor"]),
+    default="harbor",
+    show_default=True,
+    help="The framework that runs them.",
+)
 @click.option(
     "--exercise", "exercise_ids", metavar="EXERCISE", multiple=True, help="Export this exercise; by default all."
 )
 @click.option(
     "--form",
-    type=click.Choice(["fix", "trap", "predict", "locate"]),
+    type=LazyChoice(_forms),
     default="fix",
     show_default=True,
     help="What the agent does with the file.",
 )
 @click.option(
     "--scheme",
-    type=click.Choice(["points", "all_or_nothing", "per_defect", "dense"]),
+    type=LazyChoice(_schemes),
     default="all_or_nothing",
     show_default=True,
     help="How a verdict becomes a reward.",

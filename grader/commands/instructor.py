@@ -151,11 +151,17 @@ class EngineOptions(Struct, frozen=True, kw_only=True):
     plain_tcp: bool
 
 
+def _engine_names() -> Iterable[str]:
+    from grader.classroom.engines import EngineKind  # other commands do not need it
+
+    return [each.value for each in EngineKind]
+
+
 def _engine_options(command: Command) -> Command:
     for option in (
         click.option("--jobs", type=click.IntRange(1), help="Submissions to grade at once; by default one per core."),
         click.option(
-            "--engine", type=click.Choice(["local", "dask"]), default="local", help="Grade here or on a Dask cluster."
+            "--engine", type=LazyChoice(_engine_names), default="local", help="Grade here or on a Dask cluster."
         ),
         click.option("--scheduler", metavar="tls://HOST:PORT", help="The address of the Dask scheduler."),
         click.option(

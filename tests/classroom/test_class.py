@@ -9,7 +9,7 @@ from concurrent.futures import Future
 import pytest
 
 from grader.classroom import run, tasks
-from grader.classroom.engines import local_engine, machine_memory
+from grader.classroom.engines import EngineKind, local_engine, machine_memory
 from grader.classroom.gradebook import SubmissionRecord, Versions
 from grader.classroom.grading import Options, grade_submissions
 from grader.classroom.layouts.opening import LayoutOptions
@@ -213,3 +213,8 @@ def test_a_layout_that_holds_nothing_says_what_it_looked_for(course, tmp_path):
     with pytest.raises(UsageError, match="none does not exist"):
         grade_submissions(course, tmp_path / "none", tmp_path / "c.sqlite", engine, Options(), lambda _: lambda _: None)
     assert not (tmp_path / "c.sqlite").exists()  # a gradebook would keep its first seed
+
+
+def test_the_commands_offer_every_engine(run_cli):
+    for command in ("batch", "regrade"):
+        assert f"--engine [{'|'.join(EngineKind)}]" in run_cli(command, "--help").stdout

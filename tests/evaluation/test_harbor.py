@@ -17,6 +17,7 @@ from grader.evaluation.harbor.exporting import export_tasks
 from grader.evaluation.rewards import Scheme
 from grader.spec.loading import load_exercise
 from grader.spec.paths import Course
+from tests.support.commands import run_program
 from tests.support.paths import ROOT
 
 COURSE = Course(root=ROOT)
@@ -195,3 +196,16 @@ def test_solutions_are_added_if_asked_for_and_nothing_is_overwritten(tmp_path):
         export_tasks(COURSE, tmp_path, [EXERCISE])
     with pytest.raises(UsageError, match="there is no exercise_99"):
         export_tasks(COURSE, tmp_path, ["exercise_99"])
+
+
+def test_the_command_offers_every_form_and_scheme_and_writes_for_harbor_by_default(tmp_path):
+    shown = " ".join(run_program("export-tasks", "--help").stdout.split())
+    assert f"--form [{'|'.join(Form)}]" in shown
+    assert f"--scheme [{'|'.join(Scheme)}]" in shown
+    done = run_program("export-tasks", tmp_path / "default", "--exercise", EXERCISE)
+    assert (done.returncode, done.stdout) == (0, f"Wrote 1 task to {tmp_path / 'default'}.\n")
+    done = run_program("export-tasks", "--to", "harbor", tmp_path / "named", "--exercise", EXERCISE)
+    assert (done.returncode, done.stdout) == (0, f"Wrote 1 task to {tmp_path / 'named'}.\n")
+    done = run_program("export-tasks", tmp_path / "traps", "--form", "trap", "--scheme", "dense")
+    assert done.returncode == UsageError.exit_code
+    assert "for a trap, use points, all_or_nothing or per_defect" in done.stderr
