@@ -68,7 +68,10 @@ def render_trap(
     lines: list[Line] = [head]
     if result.problem:
         lines.append(Text(f"No test ran: {_problem(result)}", "red"))
-    lines += [_row("" if place else "right", _test_words(test)) for place, test in enumerate(result.tests)]
+    lines += [
+        _row("" if place else "right", _test_words(test, is_at_home=result.is_at_home))
+        for place, test in enumerate(result.tests)
+    ]
     lines += [
         _row("" if place else "defective", _defect_words(defect, details, is_decoy=result.is_decoy))
         for place, defect in enumerate(result.defects)
@@ -110,7 +113,9 @@ def render_trap_json(result: TrapResult) -> str:
                 "name": printable(test.name),
                 "counts": test.standing is Standing.COUNTS,
                 "standing": test.standing,
-                "reason": None if test.standing is Standing.COUNTS else printable(reason_of(test)),
+                "reason": None
+                if test.standing is Standing.COUNTS
+                else printable(reason_of(test, is_at_home=result.is_at_home)),
             }
             for test in result.tests
         ],
@@ -144,17 +149,17 @@ def _problem(result: TrapResult) -> str:
     return f"{place}{result.problem}"
 
 
-def _test_words(test: TestResult) -> Text:
+def _test_words(test: TestResult, *, is_at_home: bool) -> Text:
     name = printable(test.name, MOST_NAME)
     if test.standing is Standing.COUNTS:
         return Text.assemble((name, "green"), f"  accepts {test.accepts} of {test.of}")
-    return Text.assemble((name, "yellow"), f"  does not count: {reason_of(test)}")
+    return Text.assemble((name, "yellow"), f"  does not count: {reason_of(test, is_at_home=is_at_home)}")
 
 
-def reason_of(test: TestResult) -> str:
-    """Return why a test does not count, and what to change."""
+def reason_of(test: TestResult, *, is_at_home: bool = False) -> str:
+    """Return why a test does not count, and what to change. At home, the student's own fix is the reference."""
     if test.standing is Standing.FAILS_REFERENCE:
-        return f"it fails on every right implementation: {_failure(test)}"
+        return f"it fails on {'your own fix' if is_at_home else 'the reference'}: {_failure(test)}"
     if test.standing is Standing.FAILS_RIGHT:
         return f"it fails on {_some_right(test)}; {_remedy(test)}"
     if test.standing is Standing.SOMETIMES:

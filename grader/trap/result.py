@@ -25,7 +25,7 @@ class Standing(StrEnum):
     FAILS_EARLY = "fails_early"
     """It fails in each run before it calls the subject."""
     FAILS_REFERENCE = "fails_reference"
-    """It fails on every right implementation."""
+    """It fails on the reference at every seed, so it runs on no other implementation."""
     FAILS_RIGHT = "fails_right"
     """It fails on some right implementation at some seed."""
     SOMETIMES = "sometimes"

@@ -1,5 +1,6 @@
 """A student's trap: the empty file, the words of its page, its runs in a watch, and what is kept at home."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -7,7 +8,7 @@ from msgspec import structs
 
 from grader.author.release import release
 from grader.checks.outcome import Status
-from grader.report.trap import Details, render_trap
+from grader.report.trap import Details, render_trap, render_trap_json
 from grader.spec.loading import load_exercise
 from grader.spec.paths import Course, find_course
 from grader.student.changes import restore_starter
@@ -118,6 +119,16 @@ def test_a_starter_that_is_not_caught_may_be_right() -> None:
     page = render_trap(result)
     assert "the starter  not caught; if the starter has no defect, no test can catch it\n" in page
     assert "catches nothing" not in page
+
+
+def test_at_home_the_page_calls_the_reference_your_own_fix() -> None:
+    test = JudgedTest(name="test_long", standing=Standing.FAILS_REFERENCE, reason="AssertionError", line=3)
+    result = structs.replace(result_with(caught=False), defects=(), tests=(test,))
+    assert "it fails on the reference: line 3: AssertionError; read again" in render_trap(result)
+    at_home = structs.replace(result, is_at_home=True, subsets=Count(of=1))
+    assert "it fails on your own fix: line 3: AssertionError; read again" in render_trap(at_home)
+    reason = json.loads(render_trap_json(at_home))["tests"][0]["reason"]
+    assert reason.startswith("it fails on your own fix: line 3: ")
 
 
 def test_a_page_without_details_has_numbers_alone() -> None:

@@ -60,6 +60,14 @@ def test_a_trap_earns_the_points_of_the_defects_that_it_catches(traps: Traps) ->
     assert "mask" not in page  # the defect has no name here
 
 
+def test_a_test_that_fails_on_the_reference_runs_on_nothing_else_and_the_page_names_the_reference(traps: Traps) -> None:
+    text = "def test_zero(subject, gaussian):\n    assert subject(4, 6, 8, 0.0)(gaussian(1, 5, 4)).sum() == 0\n"
+    result = traps(EXERCISE, text)
+    test = the_test(result)
+    assert (test.standing, test.fails_on, test.of) == (Standing.FAILS_REFERENCE, (1,), 1)
+    assert "test_zero  does not count: it fails on the reference: line 2: " in render_trap(result)
+
+
 @pytest.mark.slow
 def test_implementations_may_run_one_after_the_other_or_side_by_side(traps: Traps) -> None:
     never_right = (
