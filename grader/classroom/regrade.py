@@ -1,5 +1,6 @@
 """Regrade submissions, and update scores when the points of an exercise change."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from sqlite3 import Connection, Row
 from typing import Any
@@ -72,7 +73,7 @@ def verdict_with_points(verdict: Verdict, exercise: Exercise) -> Verdict:
     defects = [
         structs.replace(
             defect,
-            points=worth[defect.id] if defect.status is DefectStatus.FIXED else 0.0,
+            points=points_of(defect.id, defect.status, worth),
             max_points=worth[defect.id],
         )
         for defect in verdict.defects
@@ -80,6 +81,11 @@ def verdict_with_points(verdict: Verdict, exercise: Exercise) -> Verdict:
     statuses = {defect.id: defect.status for defect in defects}
     score = score_of(exercise, statuses, is_fixed=verdict.outcome is Result.FIXED)
     return structs.replace(verdict, defects=defects, score=score, max_score=exercise.max_score())
+
+
+def points_of(defect_id: str, status: DefectStatus, worth: Mapping[str, float]) -> float:
+    """Return the points for a defect of this status, if each defect is worth that much."""
+    return worth[defect_id] if status is DefectStatus.FIXED else 0.0
 
 
 def rescore(gradebook: Gradebook, exercise: Exercise, version: str, kind: WorkKind = WorkKind.MODULE) -> int:
@@ -137,8 +143,7 @@ def _rescore_verdict(connection: Connection, exercise: Exercise, verdict: Row) -
     connection.execute("UPDATE defects SET number = -number WHERE verdict = ?", (verdict["id"],))
     for defect, status in statuses.items():
         if defect in worth:
-            earned = worth[defect] if status is DefectStatus.FIXED else 0.0
             connection.execute(
                 "UPDATE defects SET number = ?, max_points = ?, points = ? WHERE verdict = ? AND defect = ?",
-                (numbers[defect], worth[defect], earned, verdict["id"], defect),
+                (numbers[defect], worth[defect], points_of(defect, status, worth), verdict["id"], defect),
             )
