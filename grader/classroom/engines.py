@@ -41,11 +41,11 @@ def local_engine(course: Course, jobs: int, *, is_strict: bool) -> Iterator[Engi
     try:
         yield engine
     except BaseException:
-        engine.shutdown(wait=False, cancel_futures=True)
+        engine.shutdown(wait=False)
         cancel_examiners()
         raise
     finally:
-        engine.shutdown(wait=True, cancel_futures=True)
+        engine.shutdown(wait=True)
         close_examiners()
 
 
@@ -86,13 +86,11 @@ class _LocalEngine:
             self._change.notify()
         return pending.future
 
-    def shutdown(self, *, wait: bool, cancel_futures: bool) -> None:
-        """End the threads after the queued tasks, or cancel these tasks. With `wait`, return once the threads have
-        ended.
-        """
+    def shutdown(self, *, wait: bool) -> None:
+        """Cancel the queued tasks and end the threads. With `wait`, return once the threads have ended."""
         with self._change:
             self._is_over = True
-            for each in self._pending if cancel_futures else ():
+            for each in self._pending:
                 each.future.cancel()
             self._change.notify_all()
         for thread in self._threads if wait else ():
@@ -214,7 +212,7 @@ class RemoteTask(Struct, frozen=True, kw_only=True):
 
 
 @contextlib.contextmanager
-def _cluster_engine(address: str, *, is_strict: bool, allows_plain_tcp: bool = False) -> Iterator[Engine]:
+def _cluster_engine(address: str, *, is_strict: bool, allows_plain_tcp: bool) -> Iterator[Engine]:
     """Open an engine with an examiner for each thread of the cluster's workers. Examiners live as long as the workers.
 
     Raise `UsageError` if no scheduler answers, if there is no worker, or if one of them listens beyond this machine

@@ -192,7 +192,6 @@ def _unpack_shares(
         if skipped.count_named() > counted:
             named.add(share)
         skipped.student = ""
-    skipped.student = ""
     for share in sorted(budgets.keys() - named):
         if not is_clutter(PurePosixPath(share).name) and not os.path.lexists(target / share):
             skipped.add(NOTHING, f"{name}/{share}")
