@@ -7,12 +7,12 @@ import msgspec
 from msgspec import Struct
 
 from grader.classroom.gradebook.connection import GradebookConnection
-from grader.classroom.gradebook.rows import stored_verdict
+from grader.classroom.gradebook.rows import WorkKind, stored_verdict
 from grader.classroom.gradebook.schema import ATTEMPTS
 from grader.errors import UsageError
 from grader.report.view import PastVerdict
 from grader.spec.paths import exercise_number
-from grader.trap.result import TrapResult
+from grader.trap.result import Caught, TrapResult
 from grader.verdict.verdict import Verdict
 
 ABSENT = "absent"
@@ -38,18 +38,19 @@ GRADES = f"""
     FROM students CROSS JOIN (SELECT DISTINCT exercise FROM submissions) AS given
     WHERE is_enrolled AND NOT EXISTS (
         SELECT 1 FROM submissions AS own
-        WHERE own.student = students.student AND own.exercise = given.exercise AND own.kind = 'module')
+        WHERE own.student = students.student AND own.exercise = given.exercise AND own.kind = '{WorkKind.MODULE}')
     UNION ALL
     SELECT submissions.student, coalesce(name, ''), coalesce(class_group, ''), coalesce(columns, '{{}}'),
         submissions.exercise, ?1, NULL, NULL, NULL, NULL, 0, '', '', '', '', '', '', 0, 0
     FROM submissions LEFT JOIN students ON students.student = submissions.student
-    WHERE kind = 'trap' AND NOT coalesce(is_enrolled, 0) AND NOT EXISTS (
+    WHERE kind = '{WorkKind.TRAP}' AND NOT coalesce(is_enrolled, 0) AND NOT EXISTS (
         SELECT 1 FROM submissions AS own
-        WHERE own.student = submissions.student AND own.exercise = submissions.exercise AND own.kind = 'module')
+        WHERE own.student = submissions.student AND own.exercise = submissions.exercise
+            AND own.kind = '{WorkKind.MODULE}')
 """
-TRAP = """(
+TRAP = f"""(
     SELECT max(verdicts.id) FROM submissions JOIN verdicts ON submission = submissions.id
-    WHERE submissions.student = grades.student AND submissions.exercise = grades.exercise AND kind = 'trap')
+    WHERE submissions.student = grades.student AND submissions.exercise = grades.exercise AND kind = '{WorkKind.TRAP}')
 """
 """The newest verdict on the trap of a row of grades."""
 
@@ -175,7 +176,7 @@ class ClassRecords(GradebookConnection):
         )
         assert about is not None  # an aggregate always has a row
         rows = self.rows(
-            "SELECT number, max(stretch), sum(caught = 'always') FROM current_traps"
+            f"SELECT number, max(stretch), sum(caught = '{Caught.ALWAYS}') FROM current_traps"
             " JOIN trap_defects ON trap_defects.verdict = judged_in WHERE exercise = ? GROUP BY number ORDER BY number",
             exercise,
         )
@@ -209,8 +210,9 @@ class ClassRecords(GradebookConnection):
         return self.secret("pseudonym_key")
 
 
-STATEMENT = """
-    SELECT submissions.exercise || iif(kind = 'trap', ', trap', '') AS exercise, judged_at, outcome, score, max_score,
+STATEMENT = f"""
+    SELECT submissions.exercise || iif(kind = '{WorkKind.TRAP}', ', trap', '') AS exercise,
+        judged_at, outcome, score, max_score,
         coalesce(verdicts.reason, '') AS reason, digest, verdicts.seed AS seed,
         coalesce(regrades.reason, '') AS regraded_for
     FROM verdicts

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from grader.checks.outcome import Status
+from grader.checks.outcome import FailureKind, Status
 from grader.classroom.gradebook.connection import GradebookConnection
 from grader.classroom.gradebook.rows import (
     Student,
@@ -26,7 +26,7 @@ from grader.classroom.gradebook.rows import (
 )
 from grader.classroom.gradebook.schema import ATTEMPTS
 from grader.errors import UsageError
-from grader.trap.result import TrapResult
+from grader.trap.result import TrapOutcome, TrapResult
 from grader.verdict.verdict import Result, Verdict
 
 NOT_JUDGED = Result.NOT_JUDGED.value
@@ -40,7 +40,7 @@ EQUAL = (
     " AND torch = ? AND seed = ? AND is_closed >= ? AND id > ? AND outcome <> ? AND shared_with IS NULL"
     f" AND NOT EXISTS (SELECT 1 FROM checks WHERE verdict = verdicts.id AND status IN {tuple(map(str, UNDECIDED))})"
     " AND NOT EXISTS (SELECT 1 FROM traps WHERE verdict = verdicts.id AND depends_on_time)"
-    " AND coalesce(json_extract(unloadable, '$.kind'), '') <> 'load' ORDER BY id LIMIT 1"
+    f" AND coalesce(json_extract(unloadable, '$.kind'), '') <> '{FailureKind.LOAD}' ORDER BY id LIMIT 1"
 )
 COPIED = "outcome, score, max_score, reason, unloadable, near_miss, seed, isolation, is_closed"
 """The columns that a shared verdict takes from the original."""
@@ -226,7 +226,7 @@ class Gradebook(GradebookConnection):
         """Return a row for each exercise with traps: id, traps, those that caught everything, mean score and points."""
         return list(
             self.rows(
-                "SELECT exercise, count(*), sum(outcome = 'caught'), avg(score), max(max_score)"
+                f"SELECT exercise, count(*), sum(outcome = '{TrapOutcome.CAUGHT}'), avg(score), max(max_score)"
                 " FROM current_traps GROUP BY exercise ORDER BY length(exercise), exercise"
             )
         )
