@@ -53,8 +53,8 @@ def test_every_part_of_a_verdict_can_be_read_with_sql(gradebook, path):
         ("ada", "exercise_03", "not_fixed", 3.5, 10.0, "a remark", 5, 0.75)
     ]
     assert rows(path, "SELECT defect, status, points, max_points, stretch, reason FROM defects ORDER BY 1") == [
-        ("long", "unknown", 0.0, 1.0, 1, "fails-differently shape"),
-        ("mask", "fixed", 3.5, 3.5, 0, ""),
+        ("long", "unknown", 0.0, 1.0, 1, '{"kind":"fails-differently","check":"shape"}'),
+        ("mask", "fixed", 3.5, 3.5, 0, None),
     ]
     details = "json_extract(details, '$.kind'), json_extract(details, '$.sizes.failed.heads')"
     assert rows(path, f"SELECT check_id, status, finding, {details}, explained_by, is_regression FROM checks") == [

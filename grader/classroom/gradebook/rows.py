@@ -15,7 +15,7 @@ from grader.checks.outcome import Finding, Outcome, Status
 from grader.report.findings import sentence
 from grader.sandbox.text import cut
 from grader.trap.result import TrapResult
-from grader.verdict.attribution import DefectStatus, Reason, UnknownReason
+from grader.verdict.attribution import DefectStatus, Reason
 from grader.verdict.verdict import DefectVerdict, Result, Verdict
 
 TIME = "%Y-%m-%dT%H:%M:%SZ"
@@ -146,7 +146,7 @@ def defect_rows(verdict: Verdict, numbers: Mapping[str, int]) -> list[dict[str, 
             "points": defect.points,
             "max_points": defect.max_points,
             "stretch": defect.stretch,
-            "reason": _reason(defect.reason),
+            "reason": as_json(defect.reason),
         }
         for place, defect in enumerate(verdict.defects, 1)
     ]
@@ -243,15 +243,8 @@ def stored_verdict(exercise: str, about: Row, defects: list[Row], checks: list[R
     )
 
 
-def _reason(reason: Reason | None) -> str:
-    """Return the reason for an unknown status as text to store: its kind, then the check that shows it."""
-    return f"{reason.kind} {reason.check}".rstrip() if reason else ""
-
-
-def _stored_reason(stored: str) -> Reason | None:
-    """Return the reason that `_reason` stored."""
-    kind, _, check = stored.partition(" ")
-    return Reason(kind=UnknownReason(kind), check=check) if kind else None
+def _stored_reason(stored: str | None) -> Reason | None:
+    return None if stored is None else msgspec.json.decode(stored, type=Reason)
 
 
 def time_text() -> str:

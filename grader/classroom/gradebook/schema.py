@@ -3,10 +3,12 @@
 import secrets
 import sqlite3
 
+from grader.classroom.gradebook.rows import WorkKind
+
 APPLICATION_ID = 0x42554748
 """Marks SQLite files of this kit."""
 
-SCHEMA_VERSION = 7
+SCHEMA_VERSION = 8
 
 TABLES = {
     # pseudonym_key: makes the pseudonyms of a class page. seed_key: makes the seeds of resubmissions.
@@ -72,7 +74,7 @@ TABLES = {
         judged_at TEXT NOT NULL,
         regrade INTEGER REFERENCES regrades
     )""",
-    # number: the number by which students know the defect.
+    # number: the number by which students know the defect. reason: why its status is unknown, as JSON.
     "defects": """CREATE TABLE defects (
         verdict INTEGER NOT NULL REFERENCES verdicts,
         number INTEGER NOT NULL,
@@ -81,7 +83,7 @@ TABLES = {
         points REAL NOT NULL,
         max_points REAL NOT NULL,
         stretch INTEGER NOT NULL,
-        reason TEXT NOT NULL,
+        reason TEXT,
         PRIMARY KEY (verdict, number)
     ) WITHOUT ROWID""",
     # The verdict on a trap: its result as JSON, and a row per defect. depends_on_time: load may change the verdict.
@@ -141,8 +143,8 @@ ATTEMPTS = (
 """How often a student handed in another source than the time before; a condition for the verdicts is filled in."""
 
 VIEWS = {
-    "current": f"CREATE VIEW current AS {NEWEST} 'module'",
-    "current_traps": f"CREATE VIEW current_traps AS {NEWEST} 'trap'",
+    "current": f"CREATE VIEW current AS {NEWEST} '{WorkKind.MODULE}'",
+    "current_traps": f"CREATE VIEW current_traps AS {NEWEST} '{WorkKind.TRAP}'",
     "current_defects": """CREATE VIEW current_defects AS
         SELECT student, exercise, number, defect, status, points, defects.max_points, stretch, defects.reason
         FROM current JOIN defects ON defects.verdict = current.judged_in""",

@@ -1,5 +1,5 @@
 PRAGMA application_id = 1112885064;
-PRAGMA user_version = 7;
+PRAGMA user_version = 8;
 BEGIN TRANSACTION;
 CREATE TABLE batches (
         id INTEGER PRIMARY KEY,
@@ -63,17 +63,17 @@ CREATE TABLE defects (
         points REAL NOT NULL,
         max_points REAL NOT NULL,
         stretch INTEGER NOT NULL,
-        reason TEXT NOT NULL,
+        reason TEXT,
         PRIMARY KEY (verdict, number)
     ) WITHOUT ROWID;
-INSERT INTO "defects" VALUES(1,1,'long-sequence-unmasked','fixed',1.0,1.0,1,'');
-INSERT INTO "defects" VALUES(1,2,'mask-discarded','fixed',7.0,7.0,0,'');
-INSERT INTO "defects" VALUES(2,1,'long-sequence-unmasked','unknown',0.0,3.0,0,'no-check-ran');
-INSERT INTO "defects" VALUES(2,2,'mask-in-state-dict','unknown',0.0,1.0,1,'no-check-ran');
-INSERT INTO "defects" VALUES(2,3,'output-dim-misnamed','unknown',0.0,2.0,0,'no-check-ran');
-INSERT INTO "defects" VALUES(2,4,'verbose-dropped','unknown',0.0,2.0,0,'no-check-ran');
-INSERT INTO "defects" VALUES(3,1,'long-sequence-unmasked','present',0.0,1.0,1,'');
-INSERT INTO "defects" VALUES(3,2,'mask-discarded','present',0.0,7.0,0,'');
+INSERT INTO "defects" VALUES(1,1,'long-sequence-unmasked','fixed',1.0,1.0,1,NULL);
+INSERT INTO "defects" VALUES(1,2,'mask-discarded','fixed',7.0,7.0,0,NULL);
+INSERT INTO "defects" VALUES(2,1,'long-sequence-unmasked','unknown',0.0,3.0,0,'{"kind":"no-check-ran","check":""}');
+INSERT INTO "defects" VALUES(2,2,'mask-in-state-dict','unknown',0.0,1.0,1,'{"kind":"no-check-ran","check":""}');
+INSERT INTO "defects" VALUES(2,3,'output-dim-misnamed','unknown',0.0,2.0,0,'{"kind":"no-check-ran","check":""}');
+INSERT INTO "defects" VALUES(2,4,'verbose-dropped','unknown',0.0,2.0,0,'{"kind":"no-check-ran","check":""}');
+INSERT INTO "defects" VALUES(3,1,'long-sequence-unmasked','present',0.0,1.0,1,NULL);
+INSERT INTO "defects" VALUES(3,2,'mask-discarded','present',0.0,7.0,0,NULL);
 CREATE TABLE regrades (
         id INTEGER PRIMARY KEY,
         requested_at TEXT NOT NULL,
