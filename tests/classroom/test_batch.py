@@ -23,7 +23,7 @@ from grader.classroom import tasks
 from grader.classroom.engines import local_engine
 from grader.classroom.gradebook import Gradebook
 from grader.classroom.grading import BatchReport, Clock, Options, grade_submissions, render_batch
-from grader.classroom.layouts.files import SkippedFiles
+from grader.classroom.layouts.files import SkippedFiles, SkippedKind
 from grader.classroom.layouts.own import Folder
 from grader.classroom.run import CHANGED, Progress
 from grader.classroom.tasks import GONE, CourseLocation
@@ -636,7 +636,7 @@ def test_names_are_shown_as_visible_text_without_markup():
     report = BatchReport(
         progress=Progress(judged=1, broken={EXERCISE: "\x1b[31m[red]wrong"}), skipped=SkippedFiles(), totals=[]
     )
-    report.skipped.add("no submission", "[bold]\x1b[2J\u202ename")
+    report.skipped.add(SkippedKind.STRAY, "[bold]\x1b[2J\u202ename")
     text = render_batch(report, Clock(), "class.sqlite", width=200, color=False)
     assert "no submission: [bold]\\x1b[2J\\u202ename\n" in text
     assert "\\x1b[31m[red]wrong\n" in text

@@ -7,7 +7,7 @@ import shutil
 import pytest
 
 from grader.classroom.gradebook import WorkKind
-from grader.classroom.layouts.files import MAX_EXAMPLES, SkippedFiles
+from grader.classroom.layouts.files import MAX_EXAMPLES, SkippedFiles, SkippedKind
 from grader.classroom.layouts.opening import LayoutOptions, open_layout
 from grader.classroom.layouts.own import Folder
 from grader.classroom.tasks import SubmissionLoader
@@ -403,6 +403,25 @@ def test_a_path_without_submissions_is_refused_with_a_list_of_layouts(tmp_path):
     ):
         with pytest.raises(UsageError, match=message), open_layout(path, EXERCISES, SkippedFiles(), LayoutOptions()):
             pass
+
+
+def test_a_zip_that_does_not_open_is_named_whatever_files_were_skipped_before(tmp_path):
+    archive, skipped = put(tmp_path, "all.zip", "PK"), SkippedFiles()
+    skipped.add(SkippedKind.CLOSED, "one.zip")
+    skipped.add(SkippedKind.LINK, "another.py")
+    message = (
+        r"^cannot be opened: all\.zip \(File is not a zip file\); give a zip that opens, or a folder with its files$"
+    )
+    with pytest.raises(UsageError, match=message), open_layout(archive, EXERCISES, skipped, LayoutOptions()):
+        pass
+
+
+def test_every_kind_of_skipped_file_has_words_of_its_own_in_a_report():
+    skipped = SkippedFiles()
+    for kind in SkippedKind:
+        skipped.add(kind, "a")
+    assert len({line.partition(": ")[0] for line in skipped.lines()}) == len(SkippedKind)
+    assert not [line for line in skipped.lines() for kind in SkippedKind if line.startswith(f"{kind}:")]
 
 
 def test_a_layout_that_the_path_cannot_have_is_refused(tmp_path):

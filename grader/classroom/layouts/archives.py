@@ -14,17 +14,15 @@ from typing import IO, Self
 from msgspec import Struct
 
 from grader.classroom.layouts.files import (
-    CLOSED,
-    LEFT_BEHIND,
-    LINK,
-    NOTHING,
-    TOO_MUCH,
-    TWICE,
+    WORDS,
     SkippedFiles,
+    SkippedKind,
     is_clutter,
     open_ordinary,
     storable,
 )
+from grader.errors import UsageError
+from grader.report.console import printable
 from grader.submission import MAX_FILE_BYTES
 
 MAX_MEMBERS, MAX_BYTES = 200_000, 4 << 30
@@ -41,7 +39,6 @@ MAX_FOLDERS = 32
 """The most folders in a member's path. The search through a student's files stops earlier."""
 
 PIECE_BYTES = 1 << 20
-OUTSIDE = "a path that leads out of its archive"
 CONTENT_SUFFIXES = {".py", ".ipynb", ".yml", ".txt", ".zip", ".jsonl"}
 """Suffixes of submissions and of files that describe them. Other members are unpacked as empty files."""
 
@@ -84,6 +81,10 @@ class Budget(Struct, kw_only=True):
         )
 
 
+class _OverBudgetError(Exception):
+    """An archive is larger than the student's remaining limits."""
+
+
 class Unpacker:
     """Unpacks archives into a temporary folder, which is removed at the end."""
 
@@ -97,16 +98,21 @@ class Unpacker:
     def __exit__(self, *_: object) -> None:
         self._folder.cleanup()
 
-    def unpack_class(self, path: Path, skipped: SkippedFiles, find_students: "FindStudents") -> Path | None:
-        """Return the folder with a class's files, or None if the archive cannot be opened. Record what is left out.
+    def unpack_class(self, path: Path, skipped: SkippedFiles, find_students: "FindStudents") -> Path:
+        """Return the folder with a class's files. Record what is left out.
 
         No student's files take the place of another's: each has a budget, and the smallest shares are unpacked first.
+        Raise `UsageError` if the archive cannot be opened.
         """
 
         def unpack_members(archive: zipfile.ZipFile, target: Path) -> None:
             _unpack_shares(archive, target, path.name, skipped, find_students)
 
-        return self._unpack(path, path.name, skipped, Budget.of_class(), unpack_members)
+        try:
+            return self._unpack(path, Budget.of_class(), unpack_members)
+        except Exception as error:
+            problem = f"{WORDS[SkippedKind.CLOSED]}: {printable(path.name)} ({printable(_reason(error))})"
+            raise UsageError(f"{problem}; give a zip that opens, or a folder with its files") from error
 
     def unpack(self, path: Path, name: str, skipped: SkippedFiles, budget: Budget) -> Path | None:
         """Return the folder with an archive's files, or None if it cannot be opened. Record what is left out.
@@ -117,40 +123,36 @@ class Unpacker:
         def unpack_members(archive: zipfile.ZipFile, target: Path) -> None:
             members = archive.infolist()
             if len(members) > budget.members:
-                skipped.add(TOO_MUCH, f"{name}: {len(members):,} files; only the first {budget.members:,} are read")
+                read = f"only the first {budget.members:,} are read"
+                skipped.add(SkippedKind.TOO_MUCH, f"{name}: {len(members):,} files; {read}")
             for member in members[: budget.members]:
                 budget.members -= 1
                 if member.compress_type not in BOUNDED_METHODS:
                     place = f"{name}/{storable(member.filename)}"
-                    skipped.add(CLOSED, place, "its compression is unusual; make a zip of the usual kind")
+                    skipped.add(SkippedKind.CLOSED, place, "its compression is unusual; make a zip of the usual kind")
                     continue
                 budget.unpacked -= _unpack_if_possible(archive, member, target, name, budget.unpacked, skipped)
 
-        return self._unpack(path, name, skipped, budget, unpack_members)
+        try:
+            return self._unpack(path, budget, unpack_members)
+        except _OverBudgetError as error:
+            skipped.add(SkippedKind.TOO_MUCH, f"{name}: {error}")
+        except Exception as error:  # noqa: BLE001 - zipfile raises many kinds of errors for damaged or hostile archives
+            skipped.add(SkippedKind.CLOSED, name, _reason(error))
+        return None
 
-    def _unpack(
-        self,
-        path: Path,
-        name: str,
-        skipped: SkippedFiles,
-        budget: Budget,
-        unpack_members: Callable[[zipfile.ZipFile, Path], None],
-    ) -> Path | None:
+    def _unpack(self, path: Path, budget: Budget, unpack_members: Callable[[zipfile.ZipFile, Path], None]) -> Path:
+        """Return the folder with an archive's files. Raise many kinds of errors if it cannot be opened."""
         target = Path(tempfile.mkdtemp(dir=self._folder.name))
         self._unpacked.append(target)
-        try:
-            with open_ordinary(path) as file:
-                size = os.fstat(file.fileno()).st_size
-                if not budget.archives or size > budget.packed:
-                    skipped.add(TOO_MUCH, f"{name}: more archives, or larger ones, than a student may hand in")
-                    return None
-                budget.archives -= 1
-                budget.packed -= size
-                with zipfile.ZipFile(file) as archive:
-                    unpack_members(archive, target)
-        except Exception as error:  # noqa: BLE001 - zipfile raises many kinds of errors for damaged or hostile archives
-            skipped.add(CLOSED, name, _reason(error))
-            return None
+        with open_ordinary(path) as file:
+            size = os.fstat(file.fileno()).st_size
+            if not budget.archives or size > budget.packed:
+                raise _OverBudgetError("more archives, or larger ones, than a student may hand in")
+            budget.archives -= 1
+            budget.packed -= size
+            with zipfile.ZipFile(file) as archive:
+                unpack_members(archive, target)
         return target
 
     def count(self) -> int:
@@ -181,7 +183,7 @@ def _unpack_shares(
         budget.members -= 1
         if min(own.members, budget.members) < 0:
             if share not in named:
-                skipped.add(TOO_MUCH, f"{name}/{share}: too many files; the last ones are not read")
+                skipped.add(SkippedKind.TOO_MUCH, f"{name}/{share}: too many files; the last ones are not read")
                 named.add(share)
             continue
         skipped.student = share
@@ -194,7 +196,7 @@ def _unpack_shares(
         skipped.student = ""
     for share in sorted(budgets.keys() - named):
         if not is_clutter(PurePosixPath(share).name) and not os.path.lexists(target / share):
-            skipped.add(NOTHING, f"{name}/{share}")
+            skipped.add(SkippedKind.NOTHING, f"{name}/{share}")
 
 
 def _in_fair_order(
@@ -235,7 +237,7 @@ def _unpack_if_possible(
     try:
         return _unpack_member(archive, member, target, place, remaining, skipped)
     except Exception as error:  # noqa: BLE001 - zipfile and the file system raise many errors
-        skipped.add(CLOSED, place, _reason(error))
+        skipped.add(SkippedKind.CLOSED, place, _reason(error))
         return 0
 
 
@@ -245,20 +247,21 @@ def _unpack_member(
     """Unpack one member, or record why it is skipped. Return the number of bytes written."""
     parts = _parts(member.filename)
     if member.is_dir() or any(map(is_clutter, parts)):
-        skipped.add(LEFT_BEHIND, place)
+        skipped.add(SkippedKind.LEFT_BEHIND, place)
     elif not parts:
-        skipped.add(OUTSIDE, place)
+        skipped.add(SkippedKind.OUTSIDE, place)
     elif stat.S_ISLNK(member.external_attr >> 16):
-        skipped.add(LINK, place)
+        skipped.add(SkippedKind.LINK, place)
     elif member.compress_type not in BOUNDED_METHODS and member.file_size > MAX_FILE_BYTES:
-        skipped.add(TOO_MUCH, f"{place}: over {MAX_FILE_BYTES:,} bytes")  # a class's archive has the true sizes
+        # a class's archive has the true sizes
+        skipped.add(SkippedKind.TOO_MUCH, f"{place}: over {MAX_FILE_BYTES:,} bytes")
     elif len(parts) > MAX_FOLDERS:
-        skipped.add(CLOSED, place, f"it is more than {MAX_FOLDERS} folders deep")
+        skipped.add(SkippedKind.CLOSED, place, f"it is more than {MAX_FOLDERS} folders deep")
     else:
         path = target.joinpath(*parts)
         blocking = next((each for each in path.parents if each != target and each.is_file()), None)
         if blocking is not None:
-            skipped.add(CLOSED, place, f"{storable(blocking.name)} is a file, not a folder")
+            skipped.add(SkippedKind.CLOSED, place, f"{storable(blocking.name)} is a file, not a folder")
             return 0
         path.parent.mkdir(parents=True, exist_ok=True)
         if path.suffix.lower() in CONTENT_SUFFIXES:
@@ -280,19 +283,19 @@ def _write(
 ) -> int:
     """Write one file, and stop at the limit whatever size the archive claims. Return the number of bytes written."""
     if member.flag_bits & 1:
-        skipped.add(CLOSED, place, "it is encrypted")
+        skipped.add(SkippedKind.CLOSED, place, "it is encrypted")
         return 0
     try:
         file = path.open("xb")
     except FileExistsError:
-        skipped.add(TWICE, place)
+        skipped.add(SkippedKind.TWICE, place)
         return 0
     try:
         with file, archive.open(member) as source:
             size = _copy(source, file, max_bytes)
         if size > max_bytes:
             path.unlink()
-            skipped.add(TOO_MUCH, f"{place}: over {max_bytes:,} bytes")
+            skipped.add(SkippedKind.TOO_MUCH, f"{place}: over {max_bytes:,} bytes")
             return max_bytes
     except BaseException:
         with contextlib.suppress(OSError):

@@ -4,6 +4,7 @@ import contextlib
 import os
 import stat
 from collections.abc import Iterator, Mapping
+from enum import StrEnum
 from pathlib import Path
 from typing import BinaryIO, Protocol
 
@@ -29,26 +30,35 @@ MAX_NAMES = 1_000
 MAX_EXAMPLES_OF_STUDENT = 2
 """How many of the named files may belong to one student, so that nobody can hide others' files behind their own."""
 
-LEFT_BEHIND = "left by operating systems, or handed out beside an exercise"
-"""The only kind whose files are never named."""
 
-UNKNOWN, STRAY, LINK = "no such exercise", "no submission", "a link, not followed"
-TWICE, CLOSED = "handed in twice", "cannot be opened"
-NO_EXERCISE = "the file name does not name the exercise; name it with --exercise"
-RENAMED = "unusual file name, graded anyway"
-NOTHING = "contains nothing to grade"
-BROKEN, TOO_LONG = "a broken line", "a line too long"
-TOO_MUCH = "an archive that is too large"
-TOO_MANY = "more files than are read for one student"
-NO_TIME = "an invalid time, left out"
-SAME_ID = "several students with one id; each is graded under a separate id"
+class SkippedKind(StrEnum):
+    """The kinds of files that a report names: files that are not graded, and remarks on files that are."""
 
-USUAL_KINDS = (UNKNOWN, STRAY, TWICE, NO_EXERCISE, RENAMED)
+    LEFT_BEHIND = "left-behind"
+    """The only kind whose files are never named."""
+    UNKNOWN = "unknown"
+    STRAY = "stray"
+    LINK = "link"
+    TWICE = "twice"
+    CLOSED = "closed"
+    NO_EXERCISE = "no-exercise"
+    RENAMED = "renamed"
+    NOTHING = "nothing"
+    BROKEN = "broken"
+    TOO_LONG = "too-long"
+    TOO_MUCH = "too-much"
+    TOO_MANY = "too-many"
+    NO_TIME = "no-time"
+    SAME_ID = "same-id"
+    OUTSIDE = "outside"
+
+
+USUAL_KINDS = (SkippedKind.UNKNOWN, SkippedKind.STRAY, SkippedKind.TWICE, SkippedKind.NO_EXERCISE, SkippedKind.RENAMED)
 """Kinds of files that many students hand in beside a submission."""
 
-LINE_KINDS = (BROKEN, TOO_LONG)
+LINE_KINDS = (SkippedKind.BROKEN, SkippedKind.TOO_LONG)
 
-UNREAD_KINDS = (BROKEN, TOO_LONG, CLOSED, TOO_MUCH, TOO_MANY)
+UNREAD_KINDS = (*LINE_KINDS, SkippedKind.CLOSED, SkippedKind.TOO_MUCH, SkippedKind.TOO_MANY)
 """Kinds of files that may contain submissions and could not be read."""
 
 CLUTTER = {"README.md", "__MACOSX", "__pycache__", "Thumbs.db", "desktop.ini"}
@@ -107,28 +117,50 @@ class Layout(Protocol):
     def __iter__(self) -> Iterator[SubmissionFiles]: ...
 
 
+WORDS = {
+    SkippedKind.LEFT_BEHIND: "left by operating systems, or handed out beside an exercise",
+    SkippedKind.UNKNOWN: "no such exercise",
+    SkippedKind.STRAY: "no submission",
+    SkippedKind.LINK: "a link, not followed",
+    SkippedKind.TWICE: "handed in twice",
+    SkippedKind.CLOSED: "cannot be opened",
+    SkippedKind.NO_EXERCISE: "the file name does not name the exercise; name it with --exercise",
+    SkippedKind.RENAMED: "unusual file name, graded anyway",
+    SkippedKind.NOTHING: "contains nothing to grade",
+    SkippedKind.BROKEN: "a broken line",
+    SkippedKind.TOO_LONG: "a line too long",
+    SkippedKind.TOO_MUCH: "an archive that is too large",
+    SkippedKind.TOO_MANY: "more files than are read for one student",
+    SkippedKind.NO_TIME: "an invalid time, left out",
+    SkippedKind.SAME_ID: "several students with one id; each is graded under a separate id",
+    SkippedKind.OUTSIDE: "a path that leads out of its archive",
+}
+"""The words that the lines of a report begin with."""
+
+
 class SkippedFiles:
     """Counts the files of each kind that are not graded, and keeps the names of the first few."""
 
     def __init__(self) -> None:
-        self.counts: dict[str, int] = {}
-        self.examples: dict[str, list[str]] = {}
+        self.counts: dict[SkippedKind, int] = {}
+        self.examples: dict[SkippedKind, list[str]] = {}
         self.student = ""
         """The student whose files are being read. If empty, a name may stand for somebody without a submission."""
-        self._named: dict[tuple[str, str], int] = {}
-        self._total: dict[tuple[str, bool], int] = {}
+        self._named: dict[tuple[SkippedKind, str], int] = {}
+        self._total: dict[tuple[SkippedKind, bool], int] = {}
         """The number of named files of each kind: those that belong to a student, and those that belong to nobody."""
 
-    def add(self, kind: str, text: str, reason: str = "") -> None:
+    def add(self, kind: SkippedKind, text: str, reason: str = "") -> None:
         """Count one file of a kind. `text` comes from a submission or a student, and may be long."""
         self.counts[kind] = self.counts.get(kind, 0) + 1
         examples = self.examples.setdefault(kind, [])
         named = self._named.get((kind, self.student), 0)
         most = MAX_EXAMPLES if kind in LINE_KINDS or (self.student and kind in USUAL_KINDS) else MAX_NAMES
         is_one_too_many = bool(self.student) and named >= MAX_EXAMPLES_OF_STUDENT
-        if kind != LEFT_BEHIND and not is_one_too_many and self._total.get((kind, bool(self.student)), 0) < most:
+        total = self._total.get((kind, bool(self.student)), 0)
+        if kind is not SkippedKind.LEFT_BEHIND and not is_one_too_many and total < most:
             self._named[kind, self.student] = named + 1
-            self._total[kind, bool(self.student)] = self._total.get((kind, bool(self.student)), 0) + 1
+            self._total[kind, bool(self.student)] = total + 1
             examples.append(printable(text) + (f" ({printable(reason)})" if reason else ""))
 
     def lines(self) -> list[str]:
@@ -136,9 +168,9 @@ class SkippedFiles:
         lines = []
         for kind, count in self.counts.items():
             examples = self.examples[kind]
-            lines += [f"{kind}: {text}" for text in examples]
+            lines += [f"{WORDS[kind]}: {text}" for text in examples]
             if count > len(examples):
-                lines.append(f"{kind}: {count - len(examples):,} {'more' if examples else 'in all'}")
+                lines.append(f"{WORDS[kind]}: {count - len(examples):,} {'more' if examples else 'in all'}")
         return lines
 
     def count_named(self) -> int:
@@ -171,7 +203,7 @@ def list_folder_if_readable(folder: Path, skipped: SkippedFiles | None = None) -
         return list_folder(folder)
     except OSError as error:
         if skipped is not None:
-            skipped.add(CLOSED, storable(folder.name), error.strerror or "")
+            skipped.add(SkippedKind.CLOSED, storable(folder.name), error.strerror or "")
         return []
 
 
@@ -180,7 +212,7 @@ def report_hidden_folders(folder: Path, prefix: str, skipped: SkippedFiles) -> N
     with contextlib.suppress(OSError):  # what cannot be listed is recorded elsewhere
         for name in sorted(os.listdir(folder)):
             if is_clutter(name) and name not in FOLDERS_OF_SYSTEMS and is_own_folder(folder / name):
-                skipped.add(STRAY, storable(prefix + name))
+                skipped.add(SkippedKind.STRAY, storable(prefix + name))
 
 
 def is_own_folder(path: Path) -> bool:

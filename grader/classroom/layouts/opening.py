@@ -60,10 +60,7 @@ def open_layout(
         raise UsageError(f"--layout {Lines.name} is for a file, and {path} is a folder; leave it out")
     with Unpacker() as unpacker:
         if path.is_file() and path.suffix.lower() == ".zip":
-            unpacked = unpacker.unpack_class(path, skipped, _folder_of_students)
-            if unpacked is None:
-                raise UsageError(f"{skipped.lines()[-1]}; give a zip that opens, or a folder with its files")
-            root = _root_of_archive(unpacked, exercises)
+            root = _root_of_archive(unpacker.unpack_class(path, skipped, _folder_of_students), exercises)
         elif path.is_dir():
             root = _class_folder(path)
         else:

@@ -15,22 +15,11 @@ from msgspec import Struct
 
 from grader.classroom.gradebook.rows import WorkKind, written_time
 from grader.classroom.layouts.files import (
-    BROKEN,
-    CLOSED,
-    LEFT_BEHIND,
-    LINK,
-    NO_EXERCISE,
-    NO_TIME,
-    NOTHING,
-    STRAY,
     SUFFIXES,
-    TOO_LONG,
-    TOO_MANY,
-    TWICE,
-    UNKNOWN,
     ModuleNames,
     Person,
     SkippedFiles,
+    SkippedKind,
     SubmissionFiles,
     is_clutter,
     report_hidden_folders,
@@ -71,7 +60,7 @@ class Folder:
             self._skipped.student = ""
             student = storable(name)
             if student != name and student in known:
-                self._skipped.add(TWICE, student)
+                self._skipped.add(SkippedKind.TWICE, student)
                 continue
             listed = self._listed(name)
             if listed is None:
@@ -82,7 +71,7 @@ class Folder:
             yield from found
             if not found and self._skipped.count_named() == named:
                 self._skipped.student = ""
-                self._skipped.add(NOTHING, student)
+                self._skipped.add(SkippedKind.NOTHING, student)
         self._skipped.student = ""
 
     def _of_student(self, student: str, name: str, position: int, listed: list[str]) -> Iterator[SubmissionFiles]:
@@ -96,13 +85,13 @@ class Folder:
             if exercise in self._exercises and suffix in SUFFIXES:
                 taken = loose.setdefault(exercise, {}).setdefault(suffix, path)
                 if taken != path:
-                    self._skipped.add(TWICE, f"{storable(path)}; {storable(taken)} is graded")
+                    self._skipped.add(SkippedKind.TWICE, f"{storable(path)}; {storable(taken)} is graded")
             elif exercise in self._exercises and not suffix:
                 self._take(exercise, self._in_exercise(path, exercise, traps), found)
             elif suffix in SUFFIXES and (stem in self._stems or item.lower() == TRAP):
-                self._skip(path, item, NO_EXERCISE)
+                self._skip(path, item, SkippedKind.NO_EXERCISE)
             else:
-                self._skip(path, item, UNKNOWN if exercise or suffix in SUFFIXES else STRAY)
+                self._skip(path, item, SkippedKind.UNKNOWN if exercise or suffix in SUFFIXES else SkippedKind.STRAY)
         for exercise, by_suffix in loose.items():
             self._take(exercise, tuple(by_suffix.values()), found)
         for exercise in sorted({*found, *traps}, key=exercise_number):
@@ -124,7 +113,7 @@ class Folder:
         """Take the files for the exercise, unless other files were found for it before."""
         taken = found.setdefault(exercise, files) if files else files
         if taken != files:
-            self._skipped.add(TWICE, f"{storable(files[0])}; {storable(taken[0])} is graded")
+            self._skipped.add(SkippedKind.TWICE, f"{storable(files[0])}; {storable(taken[0])} is graded")
 
     def _has_unusual_name(self, item: str) -> bool:
         """Return whether the name of a file or folder is not exactly an exercise's id."""
@@ -148,9 +137,9 @@ class Folder:
             if plain[item] == TRAP and exercise not in traps and not (self._root / path).is_symlink():
                 traps[exercise] = path
             elif item not in found:
-                self._skip(path, item, STRAY)
+                self._skip(path, item, SkippedKind.STRAY)
         if not found and exercise not in traps:
-            self._skipped.add(STRAY, f"{storable(folder)} contains neither {own[0]} nor {own[1]}")
+            self._skipped.add(SkippedKind.STRAY, f"{storable(folder)} contains neither {own[0]} nor {own[1]}")
         return tuple(f"{folder}{os.sep}{item}" for item in found)
 
     def _listed(self, path: str) -> list[str] | None:
@@ -158,23 +147,24 @@ class Folder:
         whole, name = f"{self._root}{os.sep}{path}", path.rpartition(os.sep)[2]
         try:
             if is_clutter(name) or not stat.S_ISDIR(os.lstat(whole).st_mode):
-                self._skip(path, name, STRAY)
+                self._skip(path, name, SkippedKind.STRAY)
                 return None
             listed = sorted(os.listdir(whole))
         except OSError as error:
-            self._skipped.add(CLOSED, storable(path), error.strerror or "")
+            self._skipped.add(SkippedKind.CLOSED, storable(path), error.strerror or "")
             return None
         if len(listed) > MAX_FILES:
             self._skipped.add(
-                TOO_MANY, f"{storable(path)}: only the first {MAX_FILES:,} of {len(listed):,} files are read"
+                SkippedKind.TOO_MANY,
+                f"{storable(path)}: only the first {MAX_FILES:,} of {len(listed):,} files are read",
             )
         return listed[:MAX_FILES]
 
-    def _skip(self, path: str, name: str, kind: str) -> None:
+    def _skip(self, path: str, name: str, kind: SkippedKind) -> None:
         if is_clutter(name):
-            kind = LEFT_BEHIND
+            kind = SkippedKind.LEFT_BEHIND
         elif (self._root / path).is_symlink():
-            kind = LINK
+            kind = SkippedKind.LINK
         self._skipped.add(kind, storable(path))
 
 
@@ -197,11 +187,11 @@ class StudentFolders:
         for name in names:
             student = storable(name)
             if (root / name).is_symlink():
-                skipped.add(LINK, student)
+                skipped.add(SkippedKind.LINK, student)
             elif (root / name).is_dir() and not EXERCISE_NAME.fullmatch(name):
                 yield Unit(student=student, folder=name, aliases=(student,))
             else:
-                skipped.add(STRAY, student)
+                skipped.add(SkippedKind.STRAY, student)
 
 
 PIECE_BYTES = 1 << 20
@@ -254,24 +244,26 @@ class Lines:
             try:
                 line = decoder.decode(content)
             except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-                self._skipped.add(BROKEN, f"{place}: {error}")
+                self._skipped.add(SkippedKind.BROKEN, f"{place}: {error}")
                 continue
             if line.exercise not in self._exercises:
-                self._skipped.add(UNKNOWN, f"{place}: {line.exercise}")
+                self._skipped.add(SkippedKind.UNKNOWN, f"{place}: {line.exercise}")
                 continue
             if line.source is None and line.trap is None:
-                self._skipped.add(BROKEN, f"{place}: it has neither source nor trap")
+                self._skipped.add(SkippedKind.BROKEN, f"{place}: it has neither source nor trap")
                 continue
             submitted_at = written_time(line.submitted_at)
             if line.submitted_at and not submitted_at:
-                self._skipped.add(NO_TIME, f"{place}: {line.submitted_at}")
+                self._skipped.add(SkippedKind.NO_TIME, f"{place}: {line.submitted_at}")
             for kind, source in ((WorkKind.MODULE, line.source), (WorkKind.TRAP, line.trap)):
                 if source is None:
                     continue
                 key = hashlib.blake2b(msgspec.json.encode((line.student, line.exercise, kind)), digest_size=16).digest()
                 if key in known:
                     about = "" if kind is WorkKind.MODULE else f", {kind}"
-                    self._skipped.add(TWICE, f"{place}: {line.student}, {line.exercise}{about}; the first is graded")
+                    self._skipped.add(
+                        SkippedKind.TWICE, f"{place}: {line.student}, {line.exercise}{about}; the first is graded"
+                    )
                     continue
                 known.add(key)
                 yield SubmissionFiles(
@@ -300,7 +292,7 @@ class Lines:
         while content := file.readline(MAX_FILE_BYTES + 1):
             number += 1
             if len(content) > MAX_FILE_BYTES:
-                skipped.add(TOO_LONG, f"{self._path.name}, line {number}: over {MAX_FILE_BYTES:,} bytes")
+                skipped.add(SkippedKind.TOO_LONG, f"{self._path.name}, line {number}: over {MAX_FILE_BYTES:,} bytes")
                 _skip_line(file, content)
             elif content.strip():
                 yield number, file.tell(), content.removeprefix(codecs.BOM_UTF8 if number == 1 else b"")
@@ -338,7 +330,7 @@ class Pattern:
         for path in walk(root, "", skipped):
             match = self._regex.fullmatch(path.replace(os.sep, "/"))
             if match is None:
-                skipped.add(STRAY, storable(path))
+                skipped.add(SkippedKind.STRAY, storable(path))
                 continue
             number = re.sub(r"\D", "", match.groupdict().get("exercise", ""))
             key = (storable(match["student"]), exercise_id_of(int(number)) if number else "")

@@ -14,21 +14,11 @@ from msgspec import Struct, structs
 from grader.classroom.gradebook.rows import WorkKind
 from grader.classroom.layouts.archives import Budget, Unpacker
 from grader.classroom.layouts.files import (
-    CLOSED,
-    LEFT_BEHIND,
-    LINK,
-    NO_EXERCISE,
-    NOTHING,
-    RENAMED,
-    SAME_ID,
-    STRAY,
     SUFFIXES,
-    TOO_MANY,
-    TWICE,
-    UNKNOWN,
     ModuleNames,
     Person,
     SkippedFiles,
+    SkippedKind,
     SubmissionFiles,
     is_clutter,
     is_own_folder,
@@ -133,7 +123,7 @@ class UnitSubmissions:
         for unit in units:
             linked = {path for path in (*(file.path for file in unit.loose), unit.folder) if self._is_linked(path)}
             for path in sorted(linked):
-                self._skipped.add(LINK, storable(path))
+                self._skipped.add(SkippedKind.LINK, storable(path))
             loose = tuple(file for file in unit.loose if file.path not in linked)
             folder = "" if unit.folder in linked else unit.folder
             if loose or folder:
@@ -179,7 +169,7 @@ class UnitSubmissions:
         """Yield the submission, unless the student has another one of its kind for the exercise."""
         key = (files.student, files.exercise, files.kind)
         if key in taken:
-            self._skipped.add(TWICE, f"{files.place}; another file of {files.student} is graded")
+            self._skipped.add(SkippedKind.TWICE, f"{files.place}; another file of {files.student} is graded")
         else:
             taken.add(key)
             yield files
@@ -190,7 +180,7 @@ class UnitSubmissions:
         found = list(self._search(unit, position, self._skipped))
         if not found and self._skipped.count_named() == named:
             self._skipped.student = ""
-            self._skipped.add(NOTHING, storable(unit.folder or unit.loose[0].path))
+            self._skipped.add(SkippedKind.NOTHING, storable(unit.folder or unit.loose[0].path))
         return found
 
     def _search(self, unit: Unit, position: int, skipped: SkippedFiles) -> Iterator[SubmissionFiles]:
@@ -229,7 +219,7 @@ class UnitSubmissions:
         exercise_by_default = unit_exercise or self._exercise
         meanings = [(file, *self._meaning(file, exercise_by_default)) for file in files]
         has_stray_alone = (
-            [kind for _, _, kind in meanings].count(STRAY) == 1
+            [kind for _, _, kind in meanings].count(SkippedKind.STRAY) == 1
             and exercise_by_default in self._exercises
             and not any(exercise and not _is_trap(file) for file, exercise, _ in meanings)
         )
@@ -238,8 +228,8 @@ class UnitSubmissions:
         for file, exercise, kind in meanings:
             if exercise and _is_trap(file):
                 self._take(file, exercise, traps, skipped)
-            elif kind == STRAY and has_stray_alone:
-                skipped.add(RENAMED, f"{storable(file.path)}, as {exercise_by_default}")
+            elif kind is SkippedKind.STRAY and has_stray_alone:
+                skipped.add(SkippedKind.RENAMED, f"{storable(file.path)}, as {exercise_by_default}")
                 self._take(file, exercise_by_default, found, skipped)
             elif kind:
                 skipped.add(kind, storable(file.path))
@@ -260,22 +250,22 @@ class UnitSubmissions:
         if suffix in kinds:
             own_stem = Path(self._exercises[exercise]).stem
             older, newer = sorted((kinds[suffix], file), key=lambda each: (_stem(each.name) == own_stem, _upload(each)))
-            skipped.add(TWICE, f"{storable(older.path)}; {storable(newer.path)} is graded")
+            skipped.add(SkippedKind.TWICE, f"{storable(older.path)}; {storable(newer.path)} is graded")
             file = newer
         kinds[suffix] = file
 
-    def _meaning(self, file: File, exercise_by_default: str) -> tuple[str, str]:
+    def _meaning(self, file: File, exercise_by_default: str) -> tuple[str, SkippedKind | None]:
         """Return the exercise to which a file belongs, or else the kind under which the file is skipped."""
         *folders, _ = Path(file.name).parts
         stem, suffix = _stem(file.name), Path(file.name).suffix.lower()
         named = "" if _is_trap(file) else meant_exercise(stem, self._exercises)
         if suffix not in SUFFIXES or not (named or stem.lower() in self._stems or _is_trap(file)):
-            return "", STRAY if suffix in SUFFIXES and not folders else LEFT_BEHIND
+            return "", SkippedKind.STRAY if suffix in SUFFIXES and not folders else SkippedKind.LEFT_BEHIND
         of_folders = (meant_exercise(part, self._exercises) for part in reversed(folders))
         exercise = named or next(filter(None, of_folders), "") or exercise_by_default
         if not exercise:
-            return "", NO_EXERCISE
-        return (exercise, "") if exercise in self._exercises else ("", UNKNOWN)
+            return "", SkippedKind.NO_EXERCISE
+        return (exercise, None) if exercise in self._exercises else ("", SkippedKind.UNKNOWN)
 
 
 def _with_own_ids(units: list[Unit], skipped: SkippedFiles) -> list[Unit]:
@@ -290,7 +280,7 @@ def _with_own_ids(units: list[Unit], skipped: SkippedFiles) -> list[Unit]:
     shared = {student for student, aliases in people.items() if len(aliases) > 1}
     for student in sorted(shared):
         names = "; ".join(", ".join(name for name in aliases if name != student) for aliases in people[student])
-        skipped.add(SAME_ID, f"{student}: {names}")
+        skipped.add(SkippedKind.SAME_ID, f"{student}: {names}")
     taken = set(people)
     ids: dict[tuple[str, tuple[str, ...]], str] = {}
     for student in sorted(shared):
@@ -316,7 +306,7 @@ def _first_files(paths: Iterator[str], folder: str, skipped: SkippedFiles) -> It
     """Yield the first `MAX_FILES` paths, and record if there are more."""
     for number, path in enumerate(paths):
         if number == MAX_FILES:
-            skipped.add(TOO_MANY, f"{storable(folder)}: only the first {MAX_FILES:,} files are read")
+            skipped.add(SkippedKind.TOO_MANY, f"{storable(folder)}: only the first {MAX_FILES:,} files are read")
             return
         yield path
 
@@ -351,23 +341,23 @@ def walk(root: Path, folder: str, skipped: SkippedFiles, depth: int = MAX_DEPTH)
     try:
         names = sorted(os.listdir(root / folder))
     except OSError as error:
-        skipped.add(CLOSED, storable(folder), error.strerror or "")
+        skipped.add(SkippedKind.CLOSED, storable(folder), error.strerror or "")
         return
     for name in names:
         path = f"{folder}{os.sep}{name}" if folder else name
         if is_clutter(name):
-            skipped.add(LEFT_BEHIND, storable(path))
+            skipped.add(SkippedKind.LEFT_BEHIND, storable(path))
             continue
         try:
             mode = os.lstat(root / path).st_mode
         except OSError as error:  # deleted meanwhile
-            skipped.add(CLOSED, storable(path), error.strerror or "")
+            skipped.add(SkippedKind.CLOSED, storable(path), error.strerror or "")
             continue
         if stat.S_ISLNK(mode):
-            skipped.add(LINK, storable(path))
+            skipped.add(SkippedKind.LINK, storable(path))
         elif not stat.S_ISDIR(mode):
             yield path
         elif depth:
             yield from walk(root, path, skipped, depth - 1)
         else:
-            skipped.add(CLOSED, storable(path), f"it is more than {MAX_DEPTH} folders deep")
+            skipped.add(SkippedKind.CLOSED, storable(path), f"it is more than {MAX_DEPTH} folders deep")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from grader.classroom.exports.records import ClassExport, ExerciseLoader, cell, number
 from grader.classroom.gradebook.class_records import ClassRecords, GradeRow
-from grader.classroom.layouts.files import STRAY, SkippedFiles, storable
+from grader.classroom.layouts.files import SkippedFiles, SkippedKind, storable
 from grader.classroom.layouts.units import File, Unit
 from grader.classroom.platforms.names import first_part, short_name
 from grader.classroom.platforms.platform import SubmissionLayout
@@ -46,7 +46,7 @@ class Canvas(SubmissionLayout, ClassExport):
             if match:
                 users.setdefault((match["user"], storable(match["name"])), []).append(match)
             else:
-                skipped.add(STRAY, storable(name))
+                skipped.add(SkippedKind.STRAY, storable(name))
         for (user, name), matches in users.items():
             loose = tuple(File(path=match[0], name=match["file"]) for match in matches)
             yield Unit(student=user, loose=loose, name=name, aliases=(user, name))

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from grader.classroom.layouts.files import (
-    STRAY,
     SkippedFiles,
+    SkippedKind,
     is_own_folder,
     list_folder_if_readable,
     storable,
@@ -34,7 +34,7 @@ class EditionCopies(SubmissionLayout):
             yield Unit(student=student, folder=EXERCISES, aliases=(student,))
             for name in names:
                 if name != EXERCISES and name not in COMPANIONS:
-                    skipped.add(STRAY, storable(name))
+                    skipped.add(SkippedKind.STRAY, storable(name))
             return
         for name in names:
             exercises = _find_exercises(root, name)
@@ -44,7 +44,7 @@ class EditionCopies(SubmissionLayout):
                 student = storable(Path(name).stem)
                 yield Unit(student=student, loose=(File(path=name, name=name),), aliases=(student,))
             else:
-                skipped.add(STRAY, storable(name))
+                skipped.add(SkippedKind.STRAY, storable(name))
 
     def is_shown_by_landmark(self, root: Path, names: list[str]) -> bool:
         return _is_copy(root, names)

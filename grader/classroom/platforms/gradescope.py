@@ -10,7 +10,7 @@ import yaml
 
 from grader.classroom.exports.records import Graded, StudentTest, VerdictExport, student_tests
 from grader.classroom.gradebook.rows import written_time
-from grader.classroom.layouts.files import STRAY, SkippedFiles, is_own_folder, open_ordinary, storable
+from grader.classroom.layouts.files import SkippedFiles, SkippedKind, is_own_folder, open_ordinary, storable
 from grader.classroom.layouts.units import Unit
 from grader.classroom.platforms.platform import Autograder, SubmissionLayout
 from grader.errors import UsageError
@@ -46,9 +46,9 @@ class Gradescope(SubmissionLayout, Autograder, VerdictExport):
                 for person in _mappings(about.get("submitters")) or [{}]:
                     yield _unit_of_person(name, about, person)
             elif name != METADATA:
-                skipped.add(STRAY, f"{storable(name)}, which is not in {METADATA}")
+                skipped.add(SkippedKind.STRAY, f"{storable(name)}, which is not in {METADATA}")
         for name in sorted(metadata.keys() - set(names)):
-            skipped.add(STRAY, f"{storable(name)}, which {METADATA} lists and which is not there")
+            skipped.add(SkippedKind.STRAY, f"{storable(name)}, which {METADATA} lists and which is not there")
 
     def results(self, verdict: Verdict, exercise: Exercise, remark: str) -> dict[str, str]:
         return {"": _render(verdict, exercise, remark, {"seed": verdict.seed})}

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from grader.classroom.gradebook.class_records import GradeRow
-from grader.classroom.layouts.files import STRAY, SkippedFiles, storable
+from grader.classroom.layouts.files import SkippedFiles, SkippedKind, storable
 from grader.classroom.layouts.units import File, Unit
 from grader.classroom.platforms.names import first_part, short_name
 from grader.classroom.platforms.platform import SubmissionLayout
@@ -27,7 +27,7 @@ class Moodle(SubmissionLayout):
         for each in names:
             match = STUDENT_NAME.fullmatch(each)
             if match is None:
-                skipped.add(STRAY, storable(each))
+                skipped.add(SkippedKind.STRAY, storable(each))
                 continue
             name = storable(match["name"])
             is_folder = (root / each).is_dir()

@@ -12,9 +12,8 @@ import msgspec
 
 from grader.classroom.gradebook.rows import written_time
 from grader.classroom.layouts.files import (
-    NO_TIME,
-    STRAY,
     SkippedFiles,
+    SkippedKind,
     is_own_folder,
     list_folder_if_readable,
     open_ordinary,
@@ -67,16 +66,16 @@ class Nbgrader(SubmissionLayout, Autograder):
         base = "" if root.name == SUBMITTED else f"{SUBMITTED}{os.sep}"
         for name in names if base else ():
             if name not in {SUBMITTED, *COMPANIONS, *COURSE_FILES}:
-                skipped.add(STRAY, storable(name))
+                skipped.add(SkippedKind.STRAY, storable(name))
         report_hidden_folders(root / base, base, skipped)
         for student in list_folder_if_readable(root / base, skipped):
             if not is_own_folder(root / base / student):
-                skipped.add(STRAY, storable(base + student))
+                skipped.add(SkippedKind.STRAY, storable(base + student))
                 continue
             for assignment in list_folder_if_readable(root / base / student, skipped):
                 folder = f"{base}{student}{os.sep}{assignment}"
                 if not is_own_folder(root / folder):
-                    skipped.add(STRAY, storable(folder))
+                    skipped.add(SkippedKind.STRAY, storable(folder))
                     continue
                 match = EXERCISE_NAME.fullmatch(assignment)
                 yield Unit(
@@ -141,5 +140,5 @@ def _submission_time(root: Path, name: str, skipped: SkippedFiles) -> str:
     except (OSError, ValueError, KeyError) as error:
         written, reason = "", str(error)
     if not written:
-        skipped.add(NO_TIME, storable(name), reason)
+        skipped.add(SkippedKind.NO_TIME, storable(name), reason)
     return written

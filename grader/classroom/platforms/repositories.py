@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from grader.classroom.layouts.files import STRAY, SkippedFiles, storable
+from grader.classroom.layouts.files import SkippedFiles, SkippedKind, storable
 from grader.classroom.layouts.units import Unit
 from grader.classroom.platforms.platform import SubmissionLayout
 from grader.spec.paths import exercise_id_of
@@ -31,7 +31,7 @@ class Repositories(SubmissionLayout):
                 exercise, login = parsed
                 yield Unit(student=login, folder=name, exercise=exercise, aliases=(login,))
             else:
-                skipped.add(STRAY, storable(name))
+                skipped.add(SkippedKind.STRAY, storable(name))
 
     def is_part(self, folder: Path, inside: list[str]) -> bool:
         return bool(REPOSITORY.fullmatch(folder.name))
