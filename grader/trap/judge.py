@@ -120,18 +120,16 @@ class _Judgement:
             self._observe(first, session)
             random.SystemRandom().shuffle(others)
             self._run_in_lanes(others, lanes)
-        is_time_up = self._is_time_up
-        names = session.names
         order = {id(each): place for place, each in enumerate(self._implementations)}
         self._observations.sort(key=lambda observation: order[id(observation.implementation)])
-        tests = count_tests(names, self._observations, is_time_up=is_time_up)
+        tests = count_tests(session.names, self._observations, is_time_up=self._is_time_up)
         defects = count_defects(self._exercise, tests, self._observations)
         subsets = count_caught(tests, self._observations, (Role.DEFECTIVE, Role.COMBINED))
         result = TrapResult(
             exercise=self._exercise.id,
             file=self._file,
             seed=self._seed,
-            problem=session.problem or ("" if names else "there is no test in it"),
+            problem=session.problem or ("" if session.names else "there is no test in it"),
             line=session.line,
             tests=tuple(tests),
             defects=tuple(defects),
@@ -140,8 +138,7 @@ class _Judgement:
             with_own_test=count_with_own_test(tests, self._observations),
             is_decoy=not self._exercise.defects,
             is_at_home=not self._exercise.edition.HAS_REFERENCE,
-            right=sum(each.role is Role.RIGHT for each in self._implementations),
-            is_time_up=is_time_up,
+            is_time_up=self._is_time_up,
             isolation=session.isolation,
             seconds=time.monotonic() - started,
         )

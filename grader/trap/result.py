@@ -110,8 +110,6 @@ class TrapResult(Struct, frozen=True, kw_only=True):
     half_mended: Count = Count()
     with_own_test: Count = Count()
     """The defects that some test catches exactly where they are present."""
-    right: int = 0
-    """The number of right implementations."""
     score: float = 0.0
     max_score: float = 0.0
     extra: float = 0.0

@@ -15,7 +15,7 @@ from grader.spec.loading import load_exercise
 from grader.submission import submission_from_text
 from grader.trap import judge, relay
 from grader.trap.counting import Observation, count_tests
-from grader.trap.implementations import implementations_of
+from grader.trap.implementations import Role, implementations_of
 from grader.trap.relay import TRAP_SECONDS, Ending, Relay, Trap
 from grader.trap.result import Caught, Standing
 from tests.support.commands import Done
@@ -48,8 +48,11 @@ def test_a_long_sequence_is_refused(subject, gaussian, tokens):
 
 def test_a_trap_earns_the_points_of_the_defects_that_it_catches(traps: Traps) -> None:
     result = traps(EXERCISE, PAST + TOO_LONG)
+    exercise = load_exercise(traps.course.description(EXERCISE))
+    implementations = implementations_of(traps.course, exercise, has_every_wrong_fix=False)
+    right = sum(each.role is Role.RIGHT for each in implementations)
     assert {test.standing for test in result.tests} == {Standing.COUNTS}
-    assert [test.accepts for test in result.tests] == [result.right] * 3
+    assert [(test.accepts, test.of) for test in result.tests] == [(right, right)] * 3
     assert caught(result) == [1, 2]
     assert (result.score, result.max_score, result.extra) == (8.0, 8.0, 1.0)
     assert result.catches_all()

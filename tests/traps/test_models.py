@@ -98,7 +98,7 @@ def test_every_implementation_has_the_name_of_its_exercises_module(traps: Traps,
     alternative.parent.mkdir(parents=True)
     shutil.copy(reference, alternative)
     result = TrapJudge(own_course, traps.source)("exercise_29", Trap(name="trap.py", text=NAMED))
-    assert result.right == 2
+    assert result.tests[0].of == 2
     assert (result.tests[0].standing, result.tests[0].reason) == (Standing.COUNTS, "")
     assert result.tests[0].catches == 0
 
