@@ -530,3 +530,17 @@ def test_a_verdict_of_a_busy_machine_is_shared_with_no_copy(gradebook, status):
     for digest in ("d1", "d2"):
         assert gradebook.find_equal(submission(digest=digest), VERSIONS, 5, accepts_open=False) is None
     assert gradebook.find_equal(submission(digest="d3"), VERSIONS, 5, accepts_open=False) is not None
+
+
+def test_wrong_values_are_counted_by_their_sentence_although_the_findings_differ_in_lines_and_sizes(gradebook, path):
+    finding = crash().finding
+    for student, line in (("ada", 7), ("bob", 8), ("cleo", 8)):
+        own = structs.replace(
+            finding, location=structs.replace(finding.location, line=line), size_case={"tokens": line}
+        )
+        checks = [structs.replace(crash(), finding=own)]
+        causes = {"values": ["mask"]}
+        gradebook.record(1, submission(student), VERSIONS, verdict(checks=checks, causes=causes))
+    with ClassRecords(path) as records:
+        assert records.wrong_values("exercise_03", "mask", 3) == [("boom", 3)]
+        assert records.wrong_values("exercise_03", "long", 3) == []
