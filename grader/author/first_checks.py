@@ -90,6 +90,15 @@ def checks_of_forward(interface: FoundInterface) -> Iterator[CheckFields]:
             yield compare_values(f"values_with_{suffix}", inputs={each.name: value})
 
 
+def check_of_training(samples: str = "batch") -> CheckFields:
+    """Return `calls_in_turn` that shows, in evaluation mode, what calls in training mode left in the buffers.
+
+    `samples` is the name of the number of samples.
+    """
+    in_turn = {"property": "calls_in_turn", "id": "statistics_of_training", "training": True}
+    return {**in_turn, "evaluates_last": True, "calls": [{samples: each} for each in BATCHES_IN_TURN]}
+
+
 def check_of_refusal(kind: Kind, parameter: Parameter) -> CheckFields:
     """Return `raises` for a value that the file refuses."""
     assert parameter.refused is not None
@@ -105,6 +114,9 @@ def _checks_of_module(interface: FoundInterface, proposal: Proposal) -> Iterator
     for name, shape in [*shapes.items()][:2][-1:]:  # of several inputs, the second is rarely checked
         axis = shape.index("batch")
         yield {"property": "samples_do_not_mix", "input": name, "axis": axis, "output": 0}
+    first, shape = next(iter(shapes.items()), ("", []))
+    if interface.is_causal and "tokens" in shape:
+        yield {"property": "future_does_not_leak", "input": first, "axis": shape.index("tokens")}
     dropout = proposal.constructor.get(proposal.dropout, interface.parameter(proposal.dropout).default)
     if proposal.dropout:
         given = {} if proposal.dropout in proposal.constructor else {"constructor": {proposal.dropout: 0.0}}
@@ -158,9 +170,12 @@ def _checks_of_calls(interface: FoundInterface, proposal: Proposal) -> Iterator[
     sources = {name: shape for name in proposal.left_out if (shape := _shape_of_source(name, interface, proposal))}
     if sources:
         yield compare_values("values_with_another_source", inputs=sources)
-    if interface.batch_statistics is not None:
-        in_turn = {"property": "calls_in_turn", "id": "statistics_of_training", "training": True}
-        yield {**in_turn, "evaluates_last": True, "calls": [{"batch": each} for each in BATCHES_IN_TURN]}
+    for name in proposal.left_out:
+        if name in interface.widths and not _is_source(name):
+            shape = [*proposal.first_shape()[:-1], interface.widths[name]]
+            yield compare_values(f"values_with_{name}", inputs={name: shape})
+    if interface.learns_statistics():
+        yield check_of_training()
     length = next((name for name in ("tokens", "queries") if name in largest), "")
     if interface.remembers and length:
         in_turn = {"property": "calls_in_turn", **given, "calls": [{length: each} for each in CALLS]}
@@ -173,10 +188,14 @@ def _checks_of_calls(interface: FoundInterface, proposal: Proposal) -> Iterator[
         yield {"property": "raises", "id": "too_long_is_refused", "errors": REFUSALS, **given, "sizes": sizes}
 
 
+def _is_source(name: str) -> bool:
+    return "mask" not in name and SOURCES.search(name) is not None
+
+
 def _shape_of_source(name: str, interface: FoundInterface, proposal: Proposal) -> Shape:
     """Return the shape of a source of keys and values, which replaces the first input; empty for any other input."""
     first = proposal.first_shape()
-    if "mask" in name or not SOURCES.search(name) or "tokens" not in first:
+    if not _is_source(name) or "tokens" not in first:
         return []
     width = interface.widths.get(name, first[-1])
     return [LENGTH_OF_SOURCE if axis == "tokens" else axis for axis in first[:-1]] + [width]

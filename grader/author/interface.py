@@ -20,10 +20,19 @@ DOCUMENTED = re.compile(r"(\w+)(?: of shape| of|:)? ?[(\[]((?:\w+,)(?: ?\w+,?)*)
 IMAGE_AXES = ("height", "breadth")
 
 BATCH_STATISTICS: dict[str, tuple[str, ...]] = {
-    r"\bBatchNorm1d\(": (),
-    r"\bBatchNorm2d\(|[(\[]0, 2, 3[)\]]": IMAGE_AXES,
+    r"(?<!class )\bBatchNorm1d\(": (),
+    r"(?<!class )\bBatchNorm2d\(|[(\[]0, 2, 3[)\]]": IMAGE_AXES,
 }
 """Layers that take statistics over a batch, with the axes that an input has after its samples and features."""
+
+STATISTICS_BY_HAND: dict[str, tuple[str, ...]] = {
+    r"\.(mean|var|std)\((dim=)?[(\[]0, 2[)\]]": ("tokens",),
+    r"\.(mean|var|std)\((dim=)?\(?0\b": (),
+}
+"""The same for a module that keeps averages in buffers of its own."""
+
+RUNNING = re.compile(r"run|mean|var|std|av(g|erage)|ema|count|seen|batches")
+"""Names of buffers that training changes, in a file that never reads the mode."""
 
 
 class FoundInterface(Struct, frozen=True, kw_only=True):
@@ -55,9 +64,17 @@ class FoundInterface(Struct, frozen=True, kw_only=True):
     """See `_widths_of_layers`."""
     refuses_inputs: bool = False
     """Whether forward raises or asserts something."""
+    is_causal: bool = False
+    """Whether the name or the docstring of the class says so."""
     has_buffers: bool = False
+    trains_buffers: bool = False
+    """Whether calls in training mode change a buffer, such as a running average."""
     batch_statistics: tuple[str, ...] | None = None
     """The axes after the features of an input that is normalized by statistics of its batch; None for other inputs."""
+
+    def learns_statistics(self) -> bool:
+        """Return whether calls in training mode change the outputs of later calls in evaluation mode."""
+        return self.trains_buffers or self.batch_statistics is not None
 
     def parameter(self, name: str) -> Parameter:
         """Return a parameter of the constructor; an argument of the kit's adapter becomes a parameter without a
@@ -94,12 +111,22 @@ def find_interface(source: str, file: str) -> FoundInterface:
     parameters = parameters[len(kind.handed_first) :]
     inputs = parameters_of(called)[1:] if kind.input_method else _inputs(parameters, kind)
     setters = [name for name, method in methods.items() if name != "__init__" and _sets_attributes(method)]
+    trains_buffers = _trains_buffers(tree)
+    statistics = {**BATCH_STATISTICS, **(STATISTICS_BY_HAND if trains_buffers else {})}
+    documented = classes.get(name) if kind.input_method else None
     return FoundInterface(
         kind=kind,
         class_name=name,
         constructor=[with_uses(each, tree) for each in parameters if kind.input_method or each not in inputs],
         forward=inputs,
-        axes=dict(chain(_masks_with_axes_added(called), _documented_shapes(called), _unpacked_shapes(called))),
+        axes=dict(
+            chain(
+                _documented_shapes(documented),
+                _masks_with_axes_added(called),
+                _documented_shapes(called),
+                _unpacked_shapes(called),
+            )
+        ),
         outputs=_count_outputs(called),
         others=[each for each, others in modules.items() if "forward" in others and each != name],
         own_checks=tuple(each for each in kind.own_checks if re.search(each.pattern, source)),
@@ -110,8 +137,11 @@ def find_interface(source: str, file: str) -> FoundInterface:
         resets=tuple(name for name in setters if len(parameters_of(methods[name])) == 1),
         widths=_widths_of_layers(constructor, called) if constructor and called else {},
         refuses_inputs=_raises(called),
+        is_causal=documented is not None
+        and "causal" in f"{name} {ast.get_docstring(documented)} {called and ast.get_docstring(called)}".lower(),
         has_buffers="register_buffer" in source,
-        batch_statistics=next((axes for pattern, axes in BATCH_STATISTICS.items() if re.search(pattern, source)), None),
+        trains_buffers=trains_buffers,
+        batch_statistics=next((axes for pattern, axes in statistics.items() if re.search(pattern, source)), None),
     )
 
 
@@ -167,6 +197,40 @@ def _sets_attributes(method: Function) -> bool:
     return any(name_of(node.value) == "self" for node in stored)
 
 
+def _trains_buffers(tree: ast.Module) -> bool:
+    """Return whether a class of the file seems to change its buffers in training mode, outside its constructor."""
+    reads_mode = any(isinstance(node, ast.Attribute) and node.attr == "training" for node in ast.walk(tree))
+    for node in tree.body:
+        methods = _methods(node) if isinstance(node, ast.ClassDef) else {}
+        buffers = {name for method in methods.values() for name in _registered_buffers(method)}
+        changed = {each for name, method in methods.items() if name != "__init__" for each in _changed(method)}
+        if any(reads_mode or RUNNING.search(name) for name in buffers & changed):
+            return True
+    return False
+
+
+def _registered_buffers(method: Function) -> Iterator[str]:
+    """Yield the names in `self.register_buffer(name, ...)` and `self.name = nn.Buffer(...)`."""
+    for node in ast.walk(method):
+        if isinstance(node, ast.Call) and name_of(node.func) == "register_buffer" and node.args:
+            yield str(getattr(node.args[0], "value", ""))
+        elif isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and name_of(node.value.func) == "Buffer":
+            yield name_of(node.targets[0])
+
+
+def _changed(method: Function) -> Iterator[str]:
+    """Yield the names of attributes that a method assigns or changes in place, as `self.mean.mul_(0.9)` does."""
+    for node in ast.walk(method):
+        if isinstance(node, ast.Assign | ast.AugAssign):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            written = [each for target in targets for each in ast.walk(target)]
+        elif isinstance(node, ast.Call) and name_of(node.func).endswith("_"):
+            written = [*ast.walk(node.func)]
+        else:
+            continue
+        yield from (each.attr for each in written if isinstance(each, ast.Attribute))
+
+
 def _returned(method: Function | None) -> list[list[ast.expr]]:
     """Return the values of each `return` of a function, in the order of its lines."""
     values = [node.value for node in _own_nodes(method) if isinstance(node, ast.Return) and node.value]
@@ -198,9 +262,9 @@ def _masks_with_axes_added(method: Function | None) -> Iterator[tuple[str, list[
                 yield name_of(part.value), ["batch", "tokens", "keys"][: len(axes)]
 
 
-def _documented_shapes(function: Function | None) -> Iterator[tuple[str, list[str]]]:
+def _documented_shapes(definition: Function | ast.ClassDef | None) -> Iterator[tuple[str, list[str]]]:
     """Yield inputs with the names that the docstring gives their axes."""
-    for name, axes in DOCUMENTED.findall((function and ast.get_docstring(function)) or ""):
+    for name, axes in DOCUMENTED.findall((definition and ast.get_docstring(definition)) or ""):
         yield name, re.findall(r"\w+", axes)
 
 

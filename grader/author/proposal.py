@@ -5,7 +5,7 @@ from typing import Any
 
 from msgspec import Struct, structs
 
-from grader.author.interface import FoundInterface
+from grader.author.interface import IMAGE_AXES, FoundInterface
 from grader.author.parameters import Constant, Parameter
 from grader.author.sizes import NAMED, FixedSizes, Role, first_of, propose_sizes, refused_sizes, role_of
 from grader.spec.kinds import Shape, suggested
@@ -16,6 +16,8 @@ IDS = re.compile(r"(^|_)(ids?|tokens?|labels?|targets?|answers?|y|idx|index|indi
 RELATIVE = re.compile(r"(^|_)(relative_positions?|rel_pos|distances?)$")
 LENGTHS = re.compile(r"(^|_)(lengths?|lens)$")
 FLAG = re.compile(r"^(use|is|return|need|with)_|causal")
+CHANNELS = re.compile(r"^(c|ch|c_?in|((in|num|n)_)?(channels?|features|filters))$")
+"""Names of an axis of features that comes right after the samples, as in `batch, channels, height, width`."""
 PLACE = re.compile(r"offset|^start|(^|_)(pos|step|index)$")
 
 FURTHEST = 200
@@ -23,7 +25,7 @@ FURTHEST = 200
 SOME_VOCABULARY = 50
 SOME_WIDTH = 16
 """The width of inputs for a module that is built without sizes."""
-SIZE_ROLES = (Role.SIZE, Role.HEAD_SIZE, Role.HEADS, Role.LENGTH, Role.VOCABULARY)
+SIZE_ROLES = (Role.SIZE, Role.HEAD_SIZE, Role.HEADS, Role.LENGTH, Role.VOCABULARY, Role.KERNEL)
 
 
 class Proposal(Struct, frozen=True, kw_only=True):
@@ -70,7 +72,8 @@ def _propose_module(interface: FoundInterface) -> Proposal:
     places: Shape = ["batch", lengths[0]]
     weights: Shape = ["batch", *filter(None, [heads]), *lengths]
     mask: Shape = [1 if size in sizes else size for size in weights]
-    like_others = next((axes for name, axes in interface.axes.items() if name in gaussian), [])
+    usual = ["batch", "features"] if interface.class_name.endswith("Cell") else []  # as in torch.nn.GRUCell
+    like_others = next((axes for name, axes in interface.axes.items() if name in gaussian), usual)
     shapes = {
         name: _shape(
             interface.axes.get(name, like_others),
@@ -84,27 +87,34 @@ def _propose_module(interface: FoundInterface) -> Proposal:
     if statistics is not None:
         shapes[gaussian[0]] = ["batch", shapes[gaussian[0]][-1], *statistics]
     first = next(iter(shapes.values()), [*places, _width(sizes)])
+    own = next((interface.widths.get(name) or _width(sizes, name) for name in gaussian), first[-1])
+    features = first.index(own) if own in first else len(first) - 1
     wide = [name for name, role in sizes.items() if role is Role.SIZE and "out" in name]
-    width = next((name for name in (interface.widths.get("return"), *wide) if name in sizes), first[-1])
-    names = ["batch", *(dict.fromkeys(lengths) if statistics is None else statistics), *sizes]
+    width = next((name for name in (interface.widths.get("return"), *wide) if name in sizes), first[features])
+    inputs: dict[str, InputFields] = {
+        each.name: numbers.get(each.name)
+        or shapes.get(each.name)
+        or _whole_numbers(each.name, places, vocabulary)
+        or {"mask": "random", "shape": mask_shape(each.name, interface, mask)}
+        for each in required
+    }
+    left_out = [parameter.name for parameter in interface.forward if not parameter.is_required]
+    outputs = [[*first[:features], width, *first[features + 1 :]], *([weights] * (interface.outputs - 1))]
+    used = {axis for shape in (*map(_sizes_of_input, inputs.values()), *outputs) for axis in shape}
+    used |= {*mask} if any("mask" in name.lower() for name in left_out) else set()
+    names = ["batch", *(axis for axis in NAMED if axis in used - {"batch"}), *sizes]
     fixed_sizes, random_sizes = propose_sizes(
         interface.kind, names, widths=interface.widths.values(), in_pairs=interface.halves_features
     )
-    if statistics is not None:  # statistics need two samples
+    if statistics is not None or interface.trains_buffers:  # statistics need two samples
         fixed_sizes = [{**each, "batch": each["batch"] + 1} for each in fixed_sizes]
     return Proposal(
         constructor=constructor,
         blanks=[name for name, value in constructor.items() if value is None],
-        inputs={
-            each.name: numbers.get(each.name)
-            or shapes.get(each.name)
-            or _whole_numbers(each.name, places, vocabulary)
-            or {"mask": "random", "shape": mask_shape(each.name, interface, mask)}
-            for each in required
-        },
-        left_out=[parameter.name for parameter in interface.forward if not parameter.is_required],
+        inputs=inputs,
+        left_out=left_out,
         mask=mask,
-        outputs=[[*first[:-1], width], *([weights] * (interface.outputs - 1))],
+        outputs=outputs,
         fixed_sizes=fixed_sizes,
         random_sizes=random_sizes,
         refused=refused_sizes(fixed_sizes[0], sizes) if interface.refuses_remainders else [],
@@ -158,6 +168,9 @@ def _shape(axes: list[str], length: str, width: str | int, heads: str) -> Shape:
     """Return the shape with the axes that forward names, or else batch, tokens, width."""
     if not axes:
         return ["batch", length, width]
+    if len(axes) > len(("batch", "channels")) and CHANNELS.search(axes[1].lower()):
+        places = IMAGE_AXES if len(axes) == len(("batch", "channels", *IMAGE_AXES)) else [length] * (len(axes) - 2)
+        return ["batch", width, *places]
     shape: Shape = [_axis(name, length, heads) for name in axes]
     if len(axes) > 1 or shape[0] == length:
         shape[-1] = width

@@ -26,8 +26,10 @@ class Role(Enum):
     HEAD_SIZE = r"head_?(dim|size)|dim_head|^d_?(k|v|q|h|head)$|^(key|value|query|qk)_(dim|size)$"
     HEADS = r"head|^n?_?h$"
     LENGTH = r"^(?!.*(dim|width|channels|features)$).*(len|context|block|window|position|token|seq)"
+    KERNEL = r"kernel|dilation"
     OTHER = (
         r"^base$|theta|temperature|config|cfg|^args$|layer$|module|norm|activation|act_fn|device|dtype|mode$|type|name"
+        r"|stride|padding|groups"
     )
     SIZE = r""
 
@@ -63,6 +65,7 @@ FIXED_OF_ROLE = {
     Role.LENGTH: ((8, 16), (15, 31), (17, 33), (19, 35)),
     Role.VOCABULARY: ((47, 53), (59, 61)),
     Role.HEADS: ((1, 4),),
+    Role.KERNEL: ((1, 3), (1, 4)),
 }
 """The values in the first and in the last size case for the first, second, ... keyword of a role.
 
@@ -73,6 +76,7 @@ LENGTHS = ((1, 4, 8), (1, 9, 7), (2, 8, 9))
 """The fixed sizes of lengths that a function takes as numbers."""
 
 ANY_SIZE: Ranges = ([3, 13], [3, 9], [4, 9], 4)
+SMALL_KERNELS: Ranges = ([2, 5], [3, 4], [2, 3], 4)
 SOME_HEADS: Ranges = ([3, 6], 2, [11, 13], 4)
 EVEN = (10, 8, 4, 4)
 """Numbers of features for code that uses features in pairs."""
@@ -135,6 +139,8 @@ def _values(name: str, roles: dict[str, Role], kind: Kind, *, in_pairs: bool) ->
     heads = first_of(Role.HEADS, roles)
     if role is Role.HEADS:
         random = SOME_HEADS
+    elif role is Role.KERNEL:
+        random = SMALL_KERNELS
     elif role is Role.LENGTH:
         fixed = fixed if kind.is_module else LENGTHS[position % len(LENGTHS)]
         random = _multiples(length, TIMES_TOKENS) if length else SIZES["queries"].random

@@ -12,6 +12,7 @@ from grader.author.differential import Beyond, SourceComparison
 from grader.author.first_checks import (
     CheckFields,
     check_of_refusal,
+    check_of_training,
     checks_of_forward,
     checks_of_other_values,
     compare_values,
@@ -26,6 +27,7 @@ from grader.checks.runner import Runner
 from grader.errors import BrokenExerciseError
 from grader.processes.workers import WorkerSource
 from grader.spec.exercise import Exercise
+from grader.spec.fields import shape_of
 from grader.spec.loading import load_exercise
 from grader.spec.paths import Course
 from grader.spec.properties import AnyProperty, Raises
@@ -114,6 +116,8 @@ def _passes_all(runner: Runner, text: str, checks: list[str]) -> bool:
 def missing_checks(source: str, exercise: Exercise, line: int, mutant: str = "") -> list[CheckFields]:
     """Return checks that vary an argument on which the mutant's line depends and which no check varies yet.
 
+    If training changes the module's buffers and no check looks at them, return a check that does.
+
     If the mutant changed a default in a signature, only that argument counts.
     """
     interface = find_interface(source, "the reference")
@@ -138,6 +142,10 @@ def missing_checks(source: str, exercise: Exercise, line: int, mutant: str = "")
     for check in checks_of_forward(interface):
         if words & check["inputs"].keys() and not any(pair in given for pair in check["inputs"].items()):
             checks.append(check)
+    if interface.learns_statistics() and not any(getattr(each, "evaluates_last", False) for each in exercise.checks):
+        shapes = (shape for spec in exercise.interface.inputs.values() if (shape := shape_of(spec)))
+        first = next((axis for shape in shapes for axis in shape[:1] if isinstance(axis, str)), "")
+        checks += [check_of_training(first)] if first else []
     own = {name for check in exercise.checks for name in check.constructor}
     return checks + [
         compare_values(each.id, constructor=each.constructor)

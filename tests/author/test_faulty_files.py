@@ -27,6 +27,13 @@ MENDS = {
     "windows": ("self.block_size) // self.stride", "self.block_size - 1) // self.stride + 1"),
     "batchnorm": ("self.last(hidden)", "self.last(hidden.relu())"),
     "imagenorm": ("if not self.training:", "if self.training:"),
+    "featurenorm": ("x.var(0)", "x.var(0, unbiased=False)"),
+    "channelnorm": (
+        "add_(var, alpha=self.momentum)",
+        "add_(var * (n * h * w) / (n * h * w - 1), alpha=self.momentum)",
+    ),
+    "causalconv": ("(pad // 2, pad - pad // 2)", "(pad, 0)"),
+    "grucell": ("z * n + (1 - z) * h", "(1 - z) * n + z * h"),
 }
 """The fault of each file, and its fix."""
 

@@ -16,6 +16,7 @@ from grader.author.interface import find_interface
 from grader.author.new import create_exercise
 from grader.author.proposal import propose
 from grader.author.sizes import propose_sizes
+from grader.author.survivors import missing_checks
 from grader.checks.size_cases import draw_sizes
 from grader.errors import SpecError, UsageError
 from grader.spec.exercise import Defect
@@ -524,6 +525,95 @@ def test_a_module_with_memory_gets_a_check_of_successive_calls():
     assert too_long["inputs"] == {"use_cache": True}
     assert [size_case["tokens"] - size_case["max_len"] for size_case in too_long["sizes"]] == [1]
     assert "calls_in_turn" not in first(module("dim, heads", "x"))
+
+
+AVERAGING = """
+import torch
+from torch import nn
+
+
+class Averaging(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.register_buffer("centre", torch.zeros(width))
+
+    def forward(self, x):
+        if self.training:
+            self.centre.lerp_(x.mean(0).detach(), 0.1)
+        return x - self.centre
+"""
+
+
+@pytest.mark.parametrize(
+    ("was", "becomes"),
+    [
+        ("", ""),
+        (".lerp_(x.mean(0).detach(), 0.1)", " = 0.9 * self.centre + 0.1 * x.mean(0).detach()"),
+        (".lerp_(x.mean(0).detach(), 0.1)", "[:] += 0.1 * x.mean(dim=0).detach()"),
+        ('register_buffer("centre", torch.zeros(width))', "centre = nn.Buffer(torch.zeros(width))"),
+    ],
+)
+def test_a_module_with_running_averages_by_hand_gets_a_check_of_what_training_leaves(was, becomes):
+    source = AVERAGING.replace(was, becomes)
+    expected = {
+        "property": "calls_in_turn",
+        "id": "statistics_of_training",
+        "training": True,
+        "evaluates_last": True,
+        "calls": [{"batch": 6}, {"batch": 3}, {"batch": 5}],
+    }
+    assert first(source)["statistics_of_training"] == expected
+    proposal = propose(find_interface(source, "averaging.py"))
+    assert proposal.inputs == {"x": ["batch", "width"]}
+    assert [size_case["batch"] for size_case in proposal.fixed_sizes] == [2, 2, 3], "statistics need two samples"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        ("self.centre.lerp_", "self.other.lerp_"),
+        ('register_buffer("centre", ', 'note("centre", '),
+        ("if self.training:", "if x.size(0) > 1:"),
+    ],
+)
+def test_a_buffer_that_training_leaves_alone_needs_no_such_check(change):
+    assert "statistics_of_training" not in first(AVERAGING.replace(*change))
+
+
+def test_a_proof_proposes_the_check_of_running_averages_if_the_description_has_none(own_course, new):
+    new(AVERAGING)
+    fill_in(own_course, ANSWERS | {"defects[0].was": "0.1)", "defects[0].fix": "0.2)"})
+    exercise = load_exercise(own_course.description(EXERCISE))
+    assert missing_checks(AVERAGING, exercise, 1) == []
+    checks = [check for check in exercise.checks if check.id != "statistics_of_training"]
+    [proposed] = missing_checks(AVERAGING, structs.replace(exercise, checks=checks), 1)
+    assert (proposed["evaluates_last"], proposed["calls"]) == (True, [{"batch": 6}, {"batch": 3}, {"batch": 5}])
+
+
+def test_the_axes_of_images_and_of_channels_are_read():
+    images = proposed("channels", "x", "n, c, h, w = x.shape")
+    assert images.inputs == {"x": ["batch", "channels", "height", "breadth"]}
+    assert {*images.fixed_sizes[0]} == {"batch", "height", "breadth", "channels"}
+    waves = proposed("in_channels, out_channels, kernel_size", "x", "b, c, t = x.shape")
+    assert (waves.inputs, waves.outputs) == (
+        {"x": ["batch", "in_channels", "tokens"]},
+        [["batch", "out_channels", "tokens"]],
+    )
+    assert [size_case["kernel_size"] for size_case in waves.fixed_sizes] == [1, 1, 1, 3]
+
+
+def test_a_cell_takes_samples_without_tokens_and_its_optional_state_is_tried():
+    layers = "self.mix = nn.Linear(width, hidden)\n        self.keep = nn.Linear(hidden, hidden)"
+    source = module("width, hidden", "x, state=None", "return self.mix(x) + self.keep(state)")
+    source = source.replace("super().__init__()", layers).replace("class Net", "class NetCell")
+    assert propose(find_interface(source, "cell.py")).inputs == {"x": ["batch", "width"]}
+    assert first(source)["values_with_state"]["inputs"] == {"state": ["batch", "hidden"]}
+
+
+def test_code_that_calls_itself_causal_gets_a_check_of_leaks():
+    source = module("channels", "x", "b, c, t = x.shape").replace("class Net", "class CausalNet")
+    assert first(source)["future_does_not_leak"] == {"property": "future_does_not_leak", "input": "x", "axis": 2}
+    assert "future_does_not_leak" not in first(source.replace("Causal", "Any"))
 
 
 def test_values_on_both_sides_of_a_condition_are_tried():
