@@ -4,18 +4,19 @@ import ast
 import hashlib
 import json
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
 from grader.author.proof import Step
+from grader.author.readme import write_readme
 from grader.author.scaffold import with_story
 from grader.errors import SpecError
+from grader.report.phrases import counted
 from grader.spec.exercise import Exercise
 from grader.spec.fragments import fix_defects, put_back
 from grader.spec.loading import read_exercise
 from grader.spec.paths import Course, read_cache, write_cache, write_product
-from grader.spec.problem import listed
+from grader.spec.problem import BLANK
 from grader.spec.schema import render_schema
 from grader.submission import Unreadable, read_submission
 
@@ -35,7 +36,8 @@ def derive_files(course: Course, exercise: Exercise) -> list[Path]:
     if text == starter or _digest(text) == remembered.get(reference.name):
         written[reference] = _mended(course, exercise, starter)
     if readme.exists() and _digest(readme.read_text(encoding="utf-8")) == remembered.get(readme.name):
-        written[readme] = _write_readme(exercise, course.module_name(exercise.id))
+        right = written.get(reference, text)
+        written[readme] = write_readme(exercise, course.module_name(exercise.id), right, starter)
     written |= _with_story(course, exercise, remembered)
     changed = [path for path, new in written.items() if not path.exists() or path.read_text(encoding="utf-8") != new]
     for path in changed:
@@ -120,7 +122,15 @@ def compare_sources(course: Course, exercise: Exercise) -> Step:
     table = course.root / "exercises" / "README.md"
     has_row = not table.exists() or exercise.id in table.read_text(encoding="utf-8")
     warning = f"{table.relative_to(course.root)}: has no row for {exercise.id}; add one, so that students find it"
-    return Step(name="sources", problems=problems, warnings=[] if has_row else [warning])
+    warnings = [] if has_row else [warning]
+    page = course.exercise_folder(exercise.id) / "README.md"
+    blanks = page.read_text(encoding="utf-8").count(BLANK) if page.exists() else 0
+    if blanks:
+        warnings.append(
+            f"{page.relative_to(course.root)}: says {BLANK} {counted(blanks, 'time')}; complete the contract there, "
+            "because students read it"
+        )
+    return Step(name="sources", problems=problems, warnings=warnings)
 
 
 def _why_invalid(notebook: Path) -> str:
@@ -177,76 +187,3 @@ def remember_written(course: Course, exercise_id: str, texts: dict[str, str]) ->
     """Store digests of the written files, to recognize later edits by hand."""
     digests = _remembered(course, exercise_id) | {name: _digest(text) for name, text in texts.items()}
     write_cache(_derived(course, exercise_id), json.dumps(digests, indent=1).encode() + b"\n")
-
-
-def _write_readme(exercise: Exercise, module: str) -> str:
-    """Return the exercise's README; `module` is the name of the file to edit."""
-    interface = exercise.interface
-    kind = interface.kind
-    rows = [f"| `{name}` | {_shape(spec)} |" for name, spec in interface.inputs.items()]
-    if kind.returns_outputs:
-        returned = f"what `{interface.called()}` returns"
-        rows += [f"| {returned} | {_shape(shape) if shape else 'a single number'} |" for shape in interface.outputs]
-    keywords = [name if value == name else f"{name}={value!r}" for name, value in interface.constructor.items()]
-    names = kind.arguments(interface.function, list(interface.inputs), keywords)
-    table, signature = "\n".join(rows), f"{interface.entry()}({', '.join(names)})"
-    used = _arguments_of_checks(exercise)
-    optional = f"\nThe checks also use {listed(f'`{name}`' for name in used)}.\n" if used else ""
-    kept = "The names of the parameters must stay, so\nthat saved weights still load." if kind.is_module else ""
-    return f"""# {exercise.title}
-
-## The story
-
-{exercise.story.strip()}
-
-## The interface a fix must keep
-
-`{signature}` is {kind.described}.
-
-| what | shape |
-| --- | --- |
-{table}
-{optional}
-Everything else is yours: fix a line, or rewrite the code. {kept}
-
-## How to work on it
-
-Edit `{module}`, or the notebook `{Path(module).stem}.ipynb` if you prefer one. Then grade it:
-
-    python -m grader {exercise.id}
-
-Stuck? Each run gives one more hint:
-
-    python -m grader hint {exercise.id}
-"""
-
-
-def _arguments_of_checks(exercise: Exercise) -> list[str]:
-    """Return the arguments and inputs that some check uses and the interface does not name."""
-    interface = exercise.interface
-    named = {*interface.constructor, *interface.inputs, *interface.kind.adapter_arguments}
-    used = (name for check in exercise.checks for name in (*check.constructor, *check.inputs, *check.defaults))
-    methods = (check.method for check in exercise.checks if check.method and not check.varied_class())
-    return [name for name in dict.fromkeys((*used, *methods)) if name not in named]
-
-
-def _shape(spec: Any) -> str:
-    shape = spec if isinstance(spec, list) else getattr(spec, "shape", None)
-    if shape is None:
-        return f"`{spec!r}`"
-    return f"`({', '.join(map(str, shape))})`{_made_of(spec)}"
-
-
-def _made_of(spec: Any) -> str:
-    """Return a description of an input's values, to follow its shape in the README."""
-    if isinstance(spec, list):
-        return ""
-    if spec.is_mask():
-        return ", a mask: true where a query may look"
-    if spec.zeros:
-        return ""
-    if spec.between is not None:
-        return f", numbers between {spec.between[0]:g} and {spec.between[1]:g}"
-    ignored = f", or {spec.ignored} where there is nothing to count" if spec.ignored is not None else ""
-    without = "" if spec.inclusive else "and without "
-    return f", whole numbers from {spec.start} up to {without}{spec.integers}{ignored}"

@@ -40,8 +40,8 @@ def create_exercise(course: Course, exercise_id: str, source: Path, name: str = 
     interface = find_interface(starter, source.name)
     proposal = propose(interface)
     readme = (
-        f"# {exercise_id}\n\nThe story goes here: `python -m grader prove {exercise_id}` writes this page from the "
-        "description, until somebody edits the page by hand.\n"
+        f"# {exercise_id}\n\nThe story and the interface go here: `python -m grader prove {exercise_id}` writes this "
+        "page from the description and the reference, until somebody edits the page by hand.\n"
     )
     description = describe(interface, proposal, source.name)
     module = course.exercise_folder(exercise_id) / (name or interface.kind.file)
@@ -70,7 +70,8 @@ Now edit solutions/{exercise_id}/exercise.yaml: {description.count(BLANK)} place
 Then run python -m grader prove {exercise_id}{where}.
 It names the line of each place that is still to be filled in, writes the reference from the starter
 and your fragments, and reports what the checks do not catch yet.
-Finally, describe in exercises/{exercise_id}/README.md each argument and output that checks look at."""
+It also writes exercises/{exercise_id}/README.md, with the promises that the checks make. Finally, complete
+them there: each place that only you can fill in says {BLANK}."""
 
 
 def _require_module_name(name: str) -> None:

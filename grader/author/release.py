@@ -20,7 +20,7 @@ from grader.spec.exercise import Exercise
 from grader.spec.fragments import put_back
 from grader.spec.loading import load_exercise
 from grader.spec.paths import SEALED, VARIATIONS, Course, write_product
-from grader.spec.problem import listed
+from grader.spec.problem import BLANK, listed
 from grader.spec.variations import source_with
 from grader.submission import Unreadable, read_submission
 from grader.trap.reading import TEMPLATE
@@ -80,7 +80,8 @@ def release(
     contents = Contents(hints=with_hints, explanations=explains)
     for path, content in _files(course, prepared, contents).items():
         write_product(folder / path, content)
-    return _summary(folder, prepared, contents, _unlisted(course, exercises))
+    notes = [*_unlisted(course, exercises), *_unfinished(course, exercises)]
+    return " ".join([_summary(folder, prepared, contents), *notes])
 
 
 def _require_room(course: Course, folder: Path) -> None:
@@ -142,12 +143,20 @@ def _prepare_one(source: WorkerSource, course: Course, exercise: Exercise, expla
 
 
 def _unlisted(course: Course, exercises: list[Exercise]) -> list[str]:
-    """Return the exercises that have no row in exercises/README.md, so that students do not find them there."""
+    """Return a note on exercises without a row in exercises/README.md, where students look for them."""
     rows = set(ROW.findall((course.root / "exercises" / "README.md").read_text(encoding="utf-8")))
-    return [exercise.id for exercise in exercises if exercise.id not in rows]
+    missing = [exercise.id for exercise in exercises if exercise.id not in rows]
+    return [f"Its exercises/README.md does not list {listed(missing)}: add a row to the one here."] if missing else []
 
 
-def _summary(folder: Path, prepared: list[Prepared], contents: Contents, unlisted: list[str]) -> str:
+def _unfinished(course: Course, exercises: list[Exercise]) -> list[str]:
+    """Return a note on each page for students that the author has not completed."""
+    pages = [course.exercise_folder(exercise.id) / "README.md" for exercise in exercises]
+    blank = [page.relative_to(course.root) for page in pages if BLANK in page.read_text(encoding="utf-8")]
+    return [f"{page} still says {BLANK}, and students read it: complete it and release again." for page in blank]
+
+
+def _summary(folder: Path, prepared: list[Prepared], contents: Contents) -> str:
     run = sum(len(each.exercise.checks) for each in prepared)
     hidden = sum(each.hidden for each in prepared)
     noun = "exercise" if len(prepared) == 1 else "exercises"
@@ -162,13 +171,10 @@ def _summary(folder: Path, prepared: list[Prepared], contents: Contents, unliste
         )
     else:
         when = "Defects are explained after the hand-in."
-    summary = (
+    return (
         f"{folder} is the student edition: {len(prepared)} {noun} {hints}, {run} checks that run at home, "
         f"{hidden} that run only when a file is handed in. {when}"
     )
-    if not unlisted:
-        return summary
-    return f"{summary} Its exercises/README.md does not list {listed(unlisted)}: add a row to the one here."
 
 
 def _files(course: Course, prepared: list[Prepared], contents: Contents) -> dict[Path, bytes]:

@@ -10,7 +10,7 @@ import nbformat
 import pytest
 from msgspec import structs
 
-from grader.author.derived_files import derive_files
+from grader.author.derived_files import compare_sources, derive_files
 from grader.author.first_checks import first_checks
 from grader.author.interface import find_interface
 from grader.author.new import create_exercise
@@ -146,8 +146,8 @@ def test_a_new_exercise_goes_from_a_faulty_file_to_verdicts_by_editing_one_yaml(
     readme = (own_course.exercise_folder(EXERCISE) / "README.md").read_text()
     assert readme.startswith("# Everybody looks at once\n")
     assert "Ada's layer trains." in readme
-    assert "`MultiHeadAttention(embed_dim, num_heads)`" in readme
-    assert "The checks also use `dropout`." in readme
+    assert "`MultiHeadAttention(embed_dim, num_heads, dropout=0.1)`" in readme
+    assert "| `dropout` | FILL IN (its meaning) |" in readme
     assert "softmax-over-queries" not in readme
 
 
@@ -787,7 +787,58 @@ def test_the_page_of_a_new_exercise_names_the_arguments_that_only_checks_use(own
     fill_in(own_course)
     derive_files(own_course, load_exercise(own_course.description(EXERCISE)))
     readme = (own_course.exercise_folder(EXERCISE) / "README.md").read_text()
-    assert "\nThe checks also use `dropout`, `bias` and `scale`.\n" in readme
+    assert "`MultiHeadAttention(embed_dim, num_heads, dropout=0.1, bias=True)` is an `nn.Module`.\n" in readme
+    for row in ("`scale`, optional | `", "`dropout` | FILL IN", "`bias` | FILL IN"):
+        assert f"\n| {row}" in readme
+
+
+def page_of(course) -> str:
+    derive_files(course, load_exercise(course.description(EXERCISE)))
+    return " ".join((course.exercise_folder(EXERCISE) / "README.md").read_text().split())
+
+
+def test_the_page_of_a_new_exercise_promises_what_its_checks_require_and_marks_what_only_the_author_knows(
+    own_course, new
+):
+    heading = "class MultiHeadAttention(nn.Module):\n"
+    new(BUGGY.replace(heading, f'{heading}    """Looks at every token."""\n\n'))
+    fill_in(own_course)
+    page = page_of(own_course)
+    for promise in (
+        "is an `nn.Module`. Looks at every token.",
+        "| `x` | `(batch, tokens, embed_dim)` |",
+        "| `qkv` | `nn.Linear(embed_dim, 3 * embed_dim)` |",
+        "- FILL IN (what `forward` computes",
+        "- Samples do not affect each other.",
+        "- `x` is not modified.",
+        "- A module in float64 computes in float64.",
+        "- Dropout acts in training mode only.",
+        "with `AssertionError` or `ValueError`: FILL IN (which values it refuses).",
+        "for arguments by keyword or by position, in the order above.",
+        "- A module that was called under `torch.inference_mode()` can be trained afterwards.",
+    ):
+        assert promise in page, promise
+    warnings = compare_sources(own_course, load_exercise(own_course.description(EXERCISE))).warnings
+    assert any("exercises/exercise_42/README.md: says FILL IN" in warning for warning in warnings)
+
+
+def test_the_page_of_a_new_exercise_keeps_the_fix_of_a_constructor_to_itself(own_course, new):
+    was = "nn.Linear(embed_dim, 3 * embed_dim)"
+    new()
+    fill_in(own_course, ANSWERS | {"defects[0].was": was, "defects[0].fix": f"{was[:-1]}, bias=False)"})
+    page = page_of(own_course)
+    assert "| `qkv` | FILL IN (" in page
+    assert "bias=False" not in page
+    assert "| `out` | `nn.Linear(embed_dim, embed_dim)` |" in page
+
+
+def test_the_page_of_a_new_function_promises_no_modes(own_course, new):
+    new("def double(x, factor=2.0):\n    return x * factor\n")
+    fill_in(own_course, ANSWERS | {"defects[0].was": "x * factor", "defects[0].fix": "x * factor + 0"})
+    page = page_of(own_course)
+    assert "A call with inputs in float64 computes in float64." in page
+    assert "memory layout, with and without gradients" in page
+    assert "module" not in page
 
 
 def test_shipped_references_are_left_alone(own_course):

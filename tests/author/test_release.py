@@ -17,7 +17,7 @@ import yaml
 from msgspec import structs
 from safetensors.torch import load
 
-from grader.author.release import Contents, _summary, _unlisted, release
+from grader.author.release import _unfinished, _unlisted, release
 from grader.author.sealing import seal
 from grader.author.spoilers import find_spoilers
 from grader.checks.case import Case, make_case, seed_draws
@@ -37,6 +37,7 @@ from grader.sandbox.probes import calling_variants
 from grader.spec.fragments import make_near_miss, make_variant, put_back
 from grader.spec.loading import load_exercise
 from grader.spec.paths import Course
+from grader.spec.problem import blank
 from grader.spec.variations import class_names
 from grader.spec.wrong_fixes import load_wrong_fixes
 from grader.student.explanations import SOLUTION
@@ -644,15 +645,22 @@ def test_a_trap_runs_at_home_on_the_own_fix_and_the_starter(course, edition):
     assert done.returncode == 0
 
 
-def test_a_summary_names_the_exercises_that_the_list_of_the_edition_lacks(own_course, tmp_path):
+def test_a_summary_names_the_exercises_that_the_list_of_the_edition_lacks(own_course):
     exercises = [load_exercise(own_course.description(each)) for each in ("exercise_02", "exercise_03")]
     assert _unlisted(own_course, exercises) == []
     page = own_course.root / "exercises" / "README.md"
     page.write_text(page.read_text(encoding="utf-8").replace("| [exercise_03]", "| [exercise_3]"), encoding="utf-8")
-    unlisted = _unlisted(own_course, exercises)
-    assert unlisted == ["exercise_03"]
-    summary = _summary(tmp_path, [], Contents(hints=True, explanations=True), unlisted)
-    assert summary.endswith(" Its exercises/README.md does not list exercise_03: add a row to the one here.")
+    notes = _unlisted(own_course, exercises)
+    assert notes == ["Its exercises/README.md does not list exercise_03: add a row to the one here."]
+
+
+def test_a_summary_names_the_pages_that_their_authors_have_not_completed(own_course):
+    exercises = [load_exercise(own_course.description(each)) for each in ("exercise_02", "exercise_03")]
+    assert _unfinished(own_course, exercises) == []
+    page = own_course.exercise_folder("exercise_03") / "README.md"
+    page.write_text(f"{page.read_text(encoding='utf-8')}\n{blank('its meaning')}\n", encoding="utf-8")
+    note = "exercises/exercise_03/README.md still says FILL IN, and students read it: complete it and release again."
+    assert _unfinished(own_course, exercises) == [note]
 
 
 def test_students_have_no_instructors_commands(editions):
