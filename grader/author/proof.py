@@ -1,18 +1,18 @@
 """The results of proofs: the steps of each exercise, its mutants, and the page that shows them."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from enum import StrEnum
 from itertools import permutations
 
 import yaml
 from msgspec import Struct
-from rich.table import Table
 from rich.text import Text
 
 from grader.author.differential import ROUNDS
 from grader.author.mutants import Mutant
 from grader.checks.size_cases import draw_sizes
-from grader.report.console import Line, indented, render_page
+from grader.report.console import INDENT, Column, Line, fitted_table, indented, render_page, verbatim
+from grader.report.phrases import counted
 from grader.spec.exercise import Exercise
 from grader.spec.problem import blank
 
@@ -60,11 +60,11 @@ class Survivor(Struct, frozen=True, kw_only=True):
         return self.is_comparable and not self.checks and not self.difference
 
     def remedy(self) -> str:
-        """Return the remedy."""
+        """Return the remedy; if there are `checks`, they follow it."""
         if not self.is_comparable:
             return "correct the reference or its checks first: advice needs a reference that passes"
         if self.checks:
-            return f"no check reaches this line; add these under checks and review their values:\n{self.checks}"
+            return "no check reaches this line; add these under checks and review their values:"
         if self.difference:
             return f"{self.difference}; add a check of such a call, such as {self.advice}"
         return f"it never differed from the reference in {ROUNDS} random calls"
@@ -164,13 +164,18 @@ STEPS = {
 ALWAYS_DONE = {"sources", "points", "equivalents"}
 """Steps that take no time, so that they are not recorded."""
 
-STATUSES = (MutantStatus.VALUE, MutantStatus.CRASH, MutantStatus.EQUIVALENT)
+STATUSES = {
+    "by value": MutantStatus.VALUE,
+    "by crash": MutantStatus.CRASH,
+    "equivalent": MutantStatus.EQUIVALENT,
+}
+NOT_REACHED = Text("·", "dim")
 TICK, CROSS, MARK = ("✓", "green"), ("✗", "red"), ("!", "yellow")
 
 
 def render_proofs(proofs: list[Proof], *, width: int = 100, color: bool = False) -> str:
     """Render the table of all exercises, with the problems and survivors of each."""
-    lines: list[Line] = [_table(proofs)]
+    lines = _table(proofs, width)
     for proof in proofs:
         lines += _problems(proof)
     holding = sum(proof.holds() for proof in proofs)
@@ -180,25 +185,30 @@ def render_proofs(proofs: list[Proof], *, width: int = 100, color: bool = False)
     return render_page(lines, width, color=color)
 
 
-def _table(proofs: list[Proof]) -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
-    table.add_column(no_wrap=True)
-    for heading in STEPS.values():
-        table.add_column(heading)
-    for heading in ("mutants", "by value", "by crash", "equivalent", "survived"):
-        table.add_column(heading, justify="right")
-    for proof in proofs:
-        steps = {step.name: step for step in proof.steps}
-        cells = [_cell(steps.get(name)) for name in STEPS]
-        counts = [Text(str(proof.mutants())), *(Text(str(proof.statuses.get(status, 0))) for status in STATUSES)]
-        survived = Text(str(len(proof.survivors)), "red" if proof.survivors else "green")
-        table.add_row(proof.exercise, *cells, *counts, survived)
-    return table
+def _table(proofs: list[Proof], width: int) -> list[Line]:
+    """Return the table, with a row for each exercise."""
+    steps = [{step.name: step for step in proof.steps} for proof in proofs]
+    columns = [Column(heading="", cells=[Text(proof.exercise) for proof in proofs])]
+    columns += [
+        Column(heading=heading, cells=[_cell(each.get(name)) for each in steps]) for name, heading in STEPS.items()
+    ]
+    columns.append(_numbers("mutants", [proof.mutants() for proof in proofs]))
+    for heading, status in STATUSES.items():
+        columns.append(_numbers(heading, [proof.statuses.get(status, 0) for proof in proofs]))
+    survived = [Text(str(len(each.survivors)), "red" if each.survivors else "green") for each in proofs]
+    columns.append(Column(heading="survived", cells=survived, is_number=True))
+    is_cut = any(cell.plain == NOT_REACHED.plain for column in columns for cell in column.cells)
+    legend = [Text.assemble(NOT_REACHED, " not reached, because an earlier step failed")] if is_cut else []
+    return [*fitted_table(columns, width), *legend]
+
+
+def _numbers(heading: str, numbers: list[int]) -> Column:
+    return Column(heading=heading, cells=[Text(str(number)) for number in numbers], is_number=True)
 
 
 def _cell(step: Step | None) -> Text:
     if step is None:
-        return Text("not reached", "dim")
+        return NOT_REACHED
     mark = CROSS if not step.holds() else MARK if step.warnings else TICK
     return Text.assemble(mark, f" {step.figures}".rstrip())
 
@@ -211,15 +221,19 @@ def _problems(proof: Proof) -> Iterator[Line]:
     yield from (Text(), Text(proof.exercise, "bold"))
     for mark, step, note in notes:
         yield Text.assemble(mark, f" {step.name}: {note}")
-    for remedy, survivors in _by_remedy(proof.survivors).items():
+    unjudged = [survivor for survivor in proof.survivors if not survivor.is_comparable]
+    if unjudged:
+        yield Text.assemble(CROSS, f" survived: {counted(len(unjudged), 'mutant')}; {unjudged[0].remedy()}")
+    for survivors in _by_remedy(survivor for survivor in proof.survivors if survivor.is_comparable):
         for mutant in (survivor.mutant for survivor in survivors):
             yield Text.assemble(CROSS, f" survived: {mutant.operator}, line {mutant.line}")
             for line in mutant.diff.splitlines()[1:]:
-                yield indented(Text(line, "red" if line.startswith("-") else "green"))
-        yield from (indented(Text(line, "dim")) for line in remedy.splitlines())
+                yield verbatim(line, "red" if line.startswith("-") else "green", indent=INDENT)
+        yield indented(Text(survivors[0].remedy(), "dim"))
+        yield from (verbatim(line, "dim", indent=INDENT) for line in survivors[0].checks.splitlines())
     if declared := _declarations(proof.survivors):
         yield Text.assemble(MARK, " equivalents: if no input can tell a survivor from the reference, declare it there:")
-        yield from (Text(line, "dim") for line in declared.splitlines())
+        yield from (verbatim(line, "dim") for line in declared.splitlines())
 
 
 def _declarations(survivors: list[Survivor]) -> str:
@@ -231,9 +245,9 @@ def _declarations(survivors: list[Survivor]) -> str:
     return "".join(f"  {line}\n" for line in text.splitlines())
 
 
-def _by_remedy(survivors: list[Survivor]) -> dict[str, list[Survivor]]:
+def _by_remedy(survivors: Iterable[Survivor]) -> Iterable[list[Survivor]]:
     """Group survivors that the same checks would catch."""
-    groups: dict[str, list[Survivor]] = {}
+    groups: dict[tuple[str, str], list[Survivor]] = {}
     for survivor in survivors:
-        groups.setdefault(survivor.remedy(), []).append(survivor)
-    return groups
+        groups.setdefault((survivor.remedy(), survivor.checks), []).append(survivor)
+    return groups.values()

@@ -5,7 +5,7 @@ import itertools
 import secrets
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from sqlite3 import Row
 from typing import Self
@@ -13,7 +13,6 @@ from typing import Self
 from msgspec import Struct
 from rich import progress as bars
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from grader.classroom.gradebook import Gradebook
@@ -24,7 +23,7 @@ from grader.classroom.roster import ClassList, Roster
 from grader.classroom.run import Batch, Engine, Progress
 from grader.classroom.tasks import SubmissionLoader
 from grader.errors import SpecError, UsageError
-from grader.report.console import Line, ended_by_signals, printable, render_page
+from grader.report.console import Column, Line, ended_by_signals, fitted_table, printable, render_page
 from grader.spec.loading import load_exercise
 from grader.spec.paths import Course
 from grader.verdict.judge import MAX_SEED
@@ -187,8 +186,8 @@ def render_batch(report: BatchReport, clock: Clock, gradebook: str, *, width: in
         lines.append(Text(f"{exercise} is left out: {printable(reason)}", "red"))
     if report.layout:
         lines.append(Text(f"layout: {report.layout}", "dim"))
-    lines.append(_table(report.totals))
-    lines += [_trap_table(report.trap_totals)] if report.trap_totals else []
+    lines += _table(COLUMNS, report.totals, width)
+    lines += _table(TRAP_COLUMNS, report.trap_totals, width) if report.trap_totals else []
     time_taken = f"in {duration(clock.seconds())}, {clock.rate(report.progress):.1f} verdicts a second"
     lines.append(Text(f"{counts(report.progress)} {time_taken}; recorded in {printable(gradebook)}"))
     return render_page(lines, width, color=color)
@@ -209,24 +208,17 @@ def duration(seconds: float) -> str:
     return f"{hours} h {minutes} min" if hours else f"{minutes} min"
 
 
-def _table(totals: list[Row]) -> Table:
-    table = Table(box=None, pad_edge=False)
-    for number, column in enumerate(COLUMNS):
-        table.add_column(column, justify="right" if number else "left", no_wrap=not number)
+def _table(headings: Sequence[str], totals: list[Row], width: int) -> list[Line]:
+    """Return a table with a row for each exercise: its name, its counts, and the mean score."""
+    rows = []
     for exercise, *numbers, mean, max_score in totals:
         score = "" if mean is None else f"{mean:.1f} of {max_score:g}"
-        table.add_row(exercise, *(f"{number:,}" for number in numbers), score)
-    return table
-
-
-def _trap_table(totals: list[Row]) -> Table:
-    table = Table(box=None, pad_edge=False)
-    for number, column in enumerate(TRAP_COLUMNS):
-        table.add_column(column, justify="right" if number else "left", no_wrap=not number)
-    for exercise, traps, caught, mean, max_score in totals:
-        score = "" if mean is None else f"{mean:.1f} of {max_score:g}"
-        table.add_row(exercise, f"{traps:,}", f"{caught:,}", score)
-    return table
+        rows.append([exercise, *(f"{number:,}" for number in numbers), score])
+    columns = [
+        Column(heading=heading, cells=[Text(row[index]) for row in rows], is_number=index > 0)
+        for index, heading in enumerate(headings)
+    ]
+    return fitted_table(columns, width)
 
 
 LINE_SECONDS = 10.0

@@ -26,9 +26,6 @@ from grader.report.phrases import counted
 MUTANTS = ("libcst", "author")
 """The package that makes mutants, and the extra that installs it."""
 
-PROOF_WIDTH = 130
-"""The least width of the table of proofs, in columns."""
-
 
 @click.command()
 @click.argument("exercise_id", metavar="EXERCISE")
@@ -59,7 +56,7 @@ def prove(ctx: click.Context, exercise_ids: tuple[str, ...], fresh: bool) -> Non
     course = current_course()
     with progress_bar("proving") as advance:
         proofs = prove_all(course, list(exercise_ids) or course.exercise_ids(), advance, fresh=fresh)
-    print_report(render_proofs(proofs, width=max(width(), PROOF_WIDTH), color=has_color()))
+    print_report(render_proofs(proofs, width=width(), color=has_color()))
     wrong = SpecError.exit_code if not all(proof.is_described for proof in proofs) else 1
     ctx.exit(0 if all(proof.holds() for proof in proofs) else wrong)
 

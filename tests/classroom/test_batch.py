@@ -632,6 +632,20 @@ def test_a_log_gets_plain_lines_and_a_terminal_a_bar(monkeypatch):
     assert re.fullmatch(told, lines[0])
 
 
+def test_the_counts_of_a_batch_fit_into_a_narrow_terminal():
+    row = ("exercise_03", 1_234, 1_000, 200, 34, 0, 0, 7.25, 10.0)
+    report = BatchReport(progress=Progress(judged=1_234), skipped=SkippedFiles(), totals=[row])
+    text = render_batch(report, Clock(), "class.sqlite", width=60, color=False)
+    table = text[: text.index("1,234 judged")]
+    assert table == (
+        "                                   not       not       mean\n"
+        "exercise     submissions  fixed  fixed  gradable      score\n"
+        "exercise_03        1,234  1,000    200        34  7.2 of 10\n"
+        "\n"
+        "Nothing to show in: not judged, shared\n"
+    )
+
+
 def test_names_are_shown_as_visible_text_without_markup():
     report = BatchReport(
         progress=Progress(judged=1, broken={EXERCISE: "\x1b[31m[red]wrong"}), skipped=SkippedFiles(), totals=[]
