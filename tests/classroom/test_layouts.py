@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import zipfile
 
 import pytest
 
@@ -464,4 +465,20 @@ def test_of_a_platforms_files_the_one_of_the_exercises_own_name_is_taken(tmp_pat
     assert skipped.lines() == [
         "handed in twice: ada_11_91_attention.py; ada_11_92_loss.py is graded",
         "handed in twice: bob_12_93_loss-1.py; bob_12_94_loss-2.py is graded",
+    ]
+
+
+def test_a_file_in_a_students_archive_is_named_with_the_path_of_the_archive(tmp_path):
+    root = tmp_path / "class"
+    root.joinpath("ada").mkdir(parents=True)
+    with zipfile.ZipFile(root / "ada" / "work.zip", "w") as archive:
+        for name in ("exercise_03/a/attention.py", "exercise_03/b/attention.py", "notes.py", "old/exercise_98.py"):
+            archive.writestr(name, "x = 1\n")
+    skipped, options = SkippedFiles(), LayoutOptions(exercise="exercise_03")
+    with open_layout(root, EXERCISES, skipped, options) as (layout, _):
+        assert [entry.place for entry in layout] == ["ada/work.zip/exercise_03/b/attention.py"]
+    assert sorted(skipped.lines()) == [
+        "handed in twice: ada/work.zip/exercise_03/a/attention.py; ada/work.zip/exercise_03/b/attention.py is graded",
+        "no submission: ada/work.zip/notes.py",
+        "no such exercise: ada/work.zip/old/exercise_98.py",
     ]

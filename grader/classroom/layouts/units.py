@@ -205,8 +205,9 @@ class UnitSubmissions:
             name = storable(archive)
             folder = self._unpacker.unpack(self._root / archive, name, skipped, self._budgets[unit.student])
             if folder is not None:
-                unpacked = [File(path=path, name=path) for path in walk(folder, "", skipped)]
                 of_archive = structs.replace(student, root=str(folder), prefix=f"{name}/")
+                paths = walk(folder, "", skipped, prefix=of_archive.prefix)
+                unpacked = [File(path=path, name=path) for path in paths]
                 yield from self._group(of_archive, unpacked, unit.exercise, skipped)
 
     def _group(
@@ -226,15 +227,16 @@ class UnitSubmissions:
         found: dict[str, dict[str, File]] = {}
         traps: dict[str, dict[str, File]] = {}
         for file, exercise, kind in meanings:
+            place = student.prefix + storable(file.path)
             if exercise and _is_trap(file):
-                self._take(file, exercise, traps, skipped)
+                self._take(file, exercise, traps, student.prefix, skipped)
             elif kind is SkippedKind.STRAY and has_stray_alone:
-                skipped.add(SkippedKind.RENAMED, f"{storable(file.path)}, as {exercise_by_default}")
-                self._take(file, exercise_by_default, found, skipped)
+                skipped.add(SkippedKind.RENAMED, f"{place}, as {exercise_by_default}")
+                self._take(file, exercise_by_default, found, student.prefix, skipped)
             elif kind:
-                skipped.add(kind, storable(file.path))
+                skipped.add(kind, place)
             else:
-                self._take(file, exercise, found, skipped)
+                self._take(file, exercise, found, student.prefix, skipped)
         for exercise in sorted(found, key=exercise_number):
             paths = tuple(found[exercise][suffix].path for suffix in SUFFIXES if suffix in found[exercise])
             yield structs.replace(student, exercise=exercise, place=student.prefix + storable(paths[0]), files=paths)
@@ -243,14 +245,19 @@ class UnitSubmissions:
             place = student.prefix + storable(trap.path)
             yield structs.replace(student, exercise=exercise, place=place, files=(trap.path,), kind=WorkKind.TRAP)
 
-    def _take(self, file: File, exercise: str, found: dict[str, dict[str, File]], skipped: SkippedFiles) -> None:
-        """Take the file for the exercise, unless a later upload with the same suffix was found before."""
+    def _take(
+        self, file: File, exercise: str, found: dict[str, dict[str, File]], prefix: str, skipped: SkippedFiles
+    ) -> None:
+        """Take the file for the exercise, unless a later upload with the same suffix was found before.
+
+        `prefix` comes before the paths in reports.
+        """
         suffix = Path(file.name).suffix.lower()
         kinds = found.setdefault(exercise, {})
         if suffix in kinds:
             own_stem = Path(self._exercises[exercise]).stem
             older, newer = sorted((kinds[suffix], file), key=lambda each: (_stem(each.name) == own_stem, _upload(each)))
-            skipped.add(SkippedKind.TWICE, f"{storable(older.path)}; {storable(newer.path)} is graded")
+            skipped.add(SkippedKind.TWICE, f"{prefix}{storable(older.path)}; {prefix}{storable(newer.path)} is graded")
             file = newer
         kinds[suffix] = file
 
@@ -336,28 +343,31 @@ def meant_exercise(name: str, exercises: Collection[str]) -> str:
     return next((each for each in exercises if exercise_number(each) == int(match[1])), name)
 
 
-def walk(root: Path, folder: str, skipped: SkippedFiles, depth: int = MAX_DEPTH) -> Iterator[str]:
-    """Yield the paths of all files in a folder and below, in order. Links and clutter are recorded as skipped."""
+def walk(root: Path, folder: str, skipped: SkippedFiles, depth: int = MAX_DEPTH, *, prefix: str = "") -> Iterator[str]:
+    """Yield the paths of all files in a folder and below, in order. Links and clutter are recorded as skipped.
+
+    `prefix` comes before the recorded paths.
+    """
     try:
         names = sorted(os.listdir(root / folder))
     except OSError as error:
-        skipped.add(SkippedKind.CLOSED, storable(folder), error.strerror or "")
+        skipped.add(SkippedKind.CLOSED, prefix + storable(folder), error.strerror or "")
         return
     for name in names:
         path = f"{folder}{os.sep}{name}" if folder else name
         if is_clutter(name):
-            skipped.add(SkippedKind.LEFT_BEHIND, storable(path))
+            skipped.add(SkippedKind.LEFT_BEHIND, prefix + storable(path))
             continue
         try:
             mode = os.lstat(root / path).st_mode
         except OSError as error:  # deleted meanwhile
-            skipped.add(SkippedKind.CLOSED, storable(path), error.strerror or "")
+            skipped.add(SkippedKind.CLOSED, prefix + storable(path), error.strerror or "")
             continue
         if stat.S_ISLNK(mode):
-            skipped.add(SkippedKind.LINK, storable(path))
+            skipped.add(SkippedKind.LINK, prefix + storable(path))
         elif not stat.S_ISDIR(mode):
             yield path
         elif depth:
-            yield from walk(root, path, skipped, depth - 1)
+            yield from walk(root, path, skipped, depth - 1, prefix=prefix)
         else:
-            skipped.add(SkippedKind.CLOSED, storable(path), f"it is more than {MAX_DEPTH} folders deep")
+            skipped.add(SkippedKind.CLOSED, prefix + storable(path), f"it is more than {MAX_DEPTH} folders deep")
