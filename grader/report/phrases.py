@@ -203,19 +203,38 @@ def lessons(
     numbers = exercise.numbers()
     defects = [defect for defect in exercise.defects if defect.id in defect_ids and defect.why]
     defects.sort(key=lambda defect: numbers[defect.id])
-    tests = {defect.missed() for defect in defects}
+    tests = {missed_tests(defect) for defect in defects}
     is_shared = len(defects) > 1 and len(tests) == 1
     lines = []
     for defect in defects:
         parts = [" ".join(defect.why.split())]
         parts += [f"It was wrong {failing_sizes[defect.id]}."] if defect.id in failing_sizes else []
-        parts += [f"It passes the usual tests: {defect.missed()}."] if defect.missed() and not is_shared else []
+        missed = missed_tests(defect)
+        parts += [f"It passes the usual tests: {missed}."] if missed and not is_shared else []
         lines.append(f"{defect_label(defect, exercise)}: {' '.join(parts)}")
     if is_shared and all(tests):
         lines.append(f"Each of these bugs passes the usual tests: {tests.pop()}.")
     if verdict.outcome is Result.FIXED and exercise.decoy:
         lines.append(" ".join(exercise.decoy.split()))
     return lines
+
+
+def story(defect: Defect) -> str:
+    """Return why the defect mattered and which usual tests miss it."""
+    why, missed = " ".join(defect.why.split()), missed_tests(defect)
+    return f"{why} The usual tests passed: {missed}." if missed else why
+
+
+def missed_tests(defect: Defect) -> str:
+    """Return what the usual tests check that miss the defect; empty if there are none.
+
+    Tests of the same thing at several sizes are named together.
+    """
+    sizes: dict[str, list[str]] = {}
+    for test in defect.missed_by:
+        checked, word, size = " ".join(test.says.split()).partition(" with ")
+        sizes.setdefault(checked, []).append(f"{word.strip()} {size}".strip())
+    return "; ".join(f"{checked} {', or '.join(filter(None, each))}".strip() for checked, each in sizes.items())
 
 
 def findings_title(verdict: Verdict, exercise: Exercise) -> str:

@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from grader.report.console import Line, beside, printable, render_page
-from grader.report.phrases import counted
+from grader.report.phrases import counted, missed_tests
 from grader.report.view import Attempt, Hint, HostState, PastVerdict, Progress
 from grader.spec.exercise import Exercise
 from grader.spec.paths import exercise_number
@@ -290,7 +290,7 @@ def render_hunts(exercises: Sequence[Exercise]) -> str:
         source = exercise.source
         origin = f"[{source.title}]({source.url})" if source.url else source.title
         defects = "<br>".join(f"`{defect.id}`" for defect in exercise.defects) or "none"
-        missed_by = "<br>".join(defect.missed() or "no usual test" for defect in exercise.defects)
+        missed_by = "<br>".join(missed_tests(defect) or "no usual test" for defect in exercise.defects)
         kind, difficulty = str(exercise.interface.kind_name), str(exercise.difficulty)
         rows.append([exercise.id, exercise.title, origin, kind, difficulty, defects, missed_by])
     return "".join("| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |\n" for row in rows)

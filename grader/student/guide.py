@@ -26,7 +26,7 @@ from grader.report.guide import (
     question_lines,
     value_lines,
 )
-from grader.report.phrases import Shell, command, counted, result_and_points, undecided
+from grader.report.phrases import Shell, command, counted, result_and_points, story, undecided
 from grader.spec.exercise import Defect, Exercise
 from grader.spec.fields import shape_of
 from grader.spec.loading import load_exercise
@@ -280,7 +280,7 @@ class _Hunt:
                 if question is not None:
                     is_right = self._question(question)
                     self._show(*answered_lines(is_right=is_right, right=question.options[question.right]))
-            self._show(*plain_lines(defect.story(), f"Write a test that catches it: see {TRAP_PAGE}."))
+            self._show(*plain_lines(story(defect), f"Write a test that catches it: see {TRAP_PAGE}."))
 
     def _answer_evidence_again(self, call: StoredCall) -> None:
         """Answer again, on the fixed file, the claims that the student called wrong; count changed answers."""

@@ -572,7 +572,8 @@ class _Writer:
 
     def _movement(self, ending: Ending, observed: str, expected: str, message: str) -> Iterator[str]:
         axis = ending.axis
-        yield f"moved = ({observed} - {expected}).detach().abs().movedim({axis}, 0).flatten(1).amax(1)"
+        first = "" if axis == 0 else f".movedim({axis}, 0)"
+        yield f"moved = ({observed} - {expected}).detach().abs(){first}.flatten(1).amax(1)"
         changed = f"[place for place, by in enumerate(moved.tolist()) if by > {ending.absolute:.3g}]"
         which = self._what_changed(ending.changed)
         yield f'print("{which} changed; the output changed at {ending.name}", {changed}, "by:", moved)'

@@ -58,6 +58,20 @@ def test_the_failed_check_is_repeated_with_its_own_numbers(own_course, run_cli):
     assert lines[-1] == f"AssertionError: {claim[1]}"
 
 
+def test_a_script_moves_no_axis_to_where_it_is(own_course, run_cli):
+    """The samples of exercise_13 are on axis 0, the tokens of exercise_03 on axis 1."""
+    samples, tokens = (
+        next(
+            line
+            for line in run_cli("try", name, "--code", cwd=own_course.root).stdout.splitlines()
+            if "moved =" in line
+        )
+        for name in ("exercise_13", "exercise_03")
+    )
+    assert "movedim" not in samples
+    assert ".movedim(1, 0)" in tokens
+
+
 def written_scripts(own_course, run_cli, exercise_ids: list[str], folder: Path) -> dict[str, tuple[str, Path, Path]]:
     """For each exercise the page's finding, the script for the starter, and the same script for the reference."""
     scripts = {}

@@ -4,9 +4,12 @@ import re
 
 import pytest
 
+from grader.checks.outcome import SizeComparison
 from grader.classroom.exports.writing import EXPORTS
 from grader.classroom.platforms import AUTOGRADERS
 from grader.cli import SECTIONS
+from grader.report.findings import comparison_words
+from grader.report.phrases import CAUSE_WORDS, NOT_SHOWN
 from grader.spec.kinds import KindName
 from tests.support.paths import ROOT
 
@@ -37,3 +40,32 @@ def test_the_page_for_instructors_names_every_export_format() -> None:
 
 def test_the_page_for_instructors_has_a_row_for_every_autograder() -> None:
     assert {name for name in AUTOGRADERS if f"\n| `{name}` |" not in FOR_INSTRUCTORS} == set()
+
+
+GLOSSARY = (ROOT / "exercises" / "README.md").read_text(encoding="utf-8").partition("## Words on the page")[2]
+SMALLEST = SizeComparison(failed={"tokens": 1}, is_smallest=True)
+PHRASES = [
+    "wrong",
+    *CAUSE_WORDS.values(),
+    *("Nothing wrong found here", "Fixed", "Not yet", "Not gradable", "Not judged"),
+    comparison_words(SMALLEST).partition(" tokens")[0],
+    "right with",
+    "only under no_grad",
+    "left at the default",
+    "built with",
+    NOT_SHOWN,
+    "not one of the original bugs",
+    "can't tell yet",
+    "nothing else broke",
+    "found by",
+    "advice",
+    "hint",
+    "extra",
+    "Open to submissions on this machine",
+]
+
+
+@pytest.mark.parametrize("phrase", PHRASES)
+def test_the_glossary_has_every_phrase_of_a_page(phrase: str) -> None:
+    rows = [line.split("|")[1] for line in GLOSSARY.splitlines() if line.startswith("| ")]
+    assert any(phrase in row for row in rows), f'add "{phrase}" to "Words on the page" in exercises/README.md'

@@ -11,7 +11,7 @@ from msgspec import Struct, structs
 from grader.classroom.gradebook.class_records import ClassRecords, GradeRow
 from grader.report.check_names import check_names
 from grader.report.findings import full_text, reason_words
-from grader.report.phrases import hides_count, shown_defects
+from grader.report.phrases import hides_count, shown_defects, story
 from grader.spec.exercise import Exercise
 from grader.spec.loading import load_exercise
 from grader.spec.paths import Course
@@ -143,7 +143,7 @@ def _test_of_defect(defect: DefectVerdict, exercise: Exercise, number: int, find
     described = next(each for each in exercise.defects if each.id == defect.id)
     is_fixed = defect.status is DefectStatus.FIXED
     if is_fixed:
-        output = f"Fixed: {described.title.strip().rstrip('.')}. {described.story()}"
+        output = f"Fixed: {described.title.strip().rstrip('.')}. {story(described)}"
     elif defect.status is DefectStatus.UNKNOWN:
         output = f"Can't tell yet: {reason_words(defect.reason, check_names(exercise)) if defect.reason else ''}"
     else:

@@ -6,11 +6,13 @@ import unicodedata
 
 import msgspec
 import pytest
+from msgspec import structs
 
 from grader.checks.outcome import Status
 from grader.checks.runner import Runner
 from grader.report.html import NotebookVerdict, render_section
 from grader.report.json import render_json
+from grader.report.phrases import missed_tests
 from grader.report.tables import render_hunts
 from grader.report.terminal import render_terminal
 from grader.spec.exercise import Limits, Seconds
@@ -136,6 +138,15 @@ def test_a_page_does_not_deny_a_regression_while_nothing_explains_a_finding(judg
     assert "can't tell yet whether anything else broke" in render_terminal(verdict, exercise)
 
 
+def test_usual_tests_of_one_thing_at_several_sizes_are_named_together():
+    defect = load_exercise(CORPUS.parents[1] / "solutions/exercise_24/exercise.yaml").defects[0]
+    named = ["the right shapes", "the right numbers with batch=1", "the right numbers with one head", "a falling  loss"]
+    tests = [structs.replace(defect.missed_by[0], says=says) for says in named]
+    told = "the right shapes; the right numbers with batch=1, or with one head; a falling loss"
+    assert missed_tests(structs.replace(defect, missed_by=tests)) == told
+    assert missed_tests(structs.replace(defect, missed_by=[])) == ""
+
+
 def test_the_situations_are_what_they_are_called(verdict_of):
     told = {name: (verdict_of(name).outcome.value, verdict_of(name).score) for name in SITUATIONS}
     assert told == {
@@ -253,4 +264,4 @@ def test_the_table_of_hunts_has_a_row_for_each_exercise_and_escapes_bars(course)
     assert {row.replace(r"\|", "").count("|") for row in rows} == {8}
     assert r"mask \| no mask" in rows[2]
     assert all(f"`{defect.id}`" in rows[2] for defect in exercise.defects)
-    assert exercise.defects[0].missed() in rows[2]
+    assert missed_tests(exercise.defects[0]) in rows[2]
