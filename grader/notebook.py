@@ -35,6 +35,7 @@ from grader.spec.paths import Course, find_course, write_cache
 from grader.student.conversation import END_OF_PROMPT
 from grader.student.explanations import load_explained
 from grader.student.hints import next_hint, uncounted_on_error
+from grader.student.progress import load_progress
 from grader.student.recording import record_verdict
 from grader.student.traps import details_of, home_of
 from grader.submission import Chunk, Submission, Unreadable, read_submission
@@ -304,7 +305,8 @@ class GraderMagics(Magics):
 def _grade(exercise_id: str, submission: Submission) -> NotebookVerdict:
     course = _course()
     verdict = _judged(course, exercise_id, submission, is_attempt=True)
-    return NotebookVerdict(verdict, load_explained(course, exercise_id, submission, verdict, spawn=True))
+    listed = load_progress(course, exercise_id).listed
+    return NotebookVerdict(verdict, load_explained(course, exercise_id, submission, verdict, spawn=True), listed)
 
 
 def _trap(exercise_id: str, cell: str) -> str:

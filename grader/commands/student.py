@@ -200,6 +200,7 @@ def _print_verdict(
         names=names,
         known=before.fixed(),
         failing_sizes=before.failing_sizes,
+        listed=before.listed if choice.path in course.editable_files(exercise_id) else (),
     )
     print_report(page)
 
@@ -449,8 +450,8 @@ def report(exercise_id: str, output: Path | None) -> None:
     if path.is_dir() or not path.parent.is_dir():
         raise UsageError(f"{path} cannot be written; name a file in a folder that exists")
     course, exercise, _, verdict = _graded_now(exercise_id)
-    attempts = load_progress(course, exercise_id).attempts
-    page = render_report(verdict, exercise, attempts)
+    progress = load_progress(course, exercise_id)
+    page = render_report(verdict, exercise, progress.attempts, progress.listed)
     write_product(path, page.encode("utf-8", "backslashreplace"))
     click.echo(f"Wrote {path}. Open it in a browser. You don't hand this in.")
 

@@ -5,7 +5,7 @@ keyboard and with a screen reader.
 """
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from importlib.resources import files
 from typing import Any
 
@@ -73,9 +73,9 @@ class _NumberedCause(Struct, frozen=True, kw_only=True):
     cause: Cause
 
 
-def render_section(verdict: Verdict, exercise: Exercise) -> str:
-    """Return the verdict as one HTML element that contains its style."""
-    section = _template("section").render(view=_view(verdict, exercise, in_notebook=True))
+def render_section(verdict: Verdict, exercise: Exercise, listed: Collection[str] = ()) -> str:
+    """Return the verdict as one HTML element with its style. `listed` are defects that earlier pages listed."""
+    section = _template("section").render(view=_view(verdict, exercise, listed, in_notebook=True))
     return f"<style>\n{_style()}</style>\n{section}"
 
 
@@ -83,14 +83,15 @@ def render_report(
     verdict: Verdict,
     exercise: Exercise,
     attempts: Sequence[Attempt] = (),
+    listed: Collection[str] = (),
     *,
     has_seed: bool = True,
 ) -> str:
-    """Return a page with the verdict, its checks and earlier attempts.
+    """Return a page with the verdict, its checks and earlier attempts. `listed` are defects that earlier pages listed.
 
     `has_seed` is false if the next submissions get the same seed, which the page then omits.
     """
-    view = _view(verdict, exercise, has_seed=has_seed)
+    view = _view(verdict, exercise, listed, has_seed=has_seed)
     section = Markup(_template("section").render(view=view))  # noqa: S704 - escaped within
     descriptions = _descriptions(exercise)
     ordered = sorted(verdict.checks, key=lambda outcome: outcome.status is Status.PASSED)
@@ -148,7 +149,9 @@ def _descriptions(exercise: Exercise) -> dict[str, str]:
     return {check.id: (type(check).__doc__ or "").split("\n\n")[0] for check in exercise.checks}
 
 
-def _view(verdict: Verdict, exercise: Exercise, *, has_seed: bool = True, in_notebook: bool = False) -> dict[str, Any]:
+def _view(
+    verdict: Verdict, exercise: Exercise, listed: Collection[str], *, has_seed: bool = True, in_notebook: bool = False
+) -> dict[str, Any]:
     """Return the texts and lists that the templates show."""
     shown = shown_causes(verdict)
     printing = next((cause for cause in shown if cause.finding.printed), None)
@@ -168,7 +171,7 @@ def _view(verdict: Verdict, exercise: Exercise, *, has_seed: bool = True, in_not
         "reason": printable(verdict.reason, MOST_TEXT) if verdict.reason else "",
         "checks_note": checks_note(verdict, exercise),
         "line": "\n".join(filter(None, line_and_caret(verdict))),
-        "rows": _rows(verdict, exercise) if verdict.was_checked() else [],
+        "rows": _rows(verdict, exercise, listed) if verdict.was_checked() else [],
         "has_defects": bool(exercise.defects),
         "lessons": lessons(verdict, exercise, fixed),
         "findings_title": findings_title(verdict, exercise),
@@ -184,9 +187,9 @@ def _view(verdict: Verdict, exercise: Exercise, *, has_seed: bool = True, in_not
     }
 
 
-def _rows(verdict: Verdict, exercise: Exercise) -> list[dict[str, str]]:
+def _rows(verdict: Verdict, exercise: Exercise, listed: Collection[str]) -> list[dict[str, str]]:
     rows = []
-    for defect in shown_defects(verdict, exercise):
+    for defect in shown_defects(verdict, exercise, listed):
         note = printable(defect_note(defect, exercise, verdict))
         rows.append(
             {
@@ -290,8 +293,9 @@ class ShownDefect(Struct, frozen=True, kw_only=True):
 class NotebookVerdict:
     """A verdict that IPython displays as HTML. Cells can use its attributes."""
 
-    def __init__(self, verdict: Verdict, exercise: Exercise) -> None:
+    def __init__(self, verdict: Verdict, exercise: Exercise, listed: Collection[str] = ()) -> None:
         self._verdict = verdict
+        self._listed = listed
         self._exercise = exercise
         self.outcome = str(verdict.outcome)
         self.score = verdict.score
@@ -310,7 +314,7 @@ class NotebookVerdict:
                 max_points=each.max_points,
                 name=titles.get(each.id, "") if each.status is DefectStatus.FIXED else "",
             )
-            for each in shown_defects(self._verdict, self._exercise)
+            for each in shown_defects(self._verdict, self._exercise, self._listed)
         ]
 
     @property
@@ -320,7 +324,8 @@ class NotebookVerdict:
         return [full_text(each.finding) for each in self._verdict.checks if each.finding and each.check in shown]
 
     def __repr__(self) -> str:
-        return render_terminal(self._verdict, self._exercise, shell=Shell.NOTEBOOK).rstrip("\n")
+        page = render_terminal(self._verdict, self._exercise, listed=self._listed, shell=Shell.NOTEBOOK)
+        return page.rstrip("\n")
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:  # noqa: ARG002 - IPython's
-        return {"text/plain": repr(self), "text/html": render_section(self._verdict, self._exercise)}
+        return {"text/plain": repr(self), "text/html": render_section(self._verdict, self._exercise, self._listed)}

@@ -303,17 +303,18 @@ def defect_note(defect: DefectVerdict, exercise: Exercise, verdict: Verdict) -> 
     return reason_words(defect.reason, check_names(exercise)) if defect.reason else ""
 
 
-def shown_defects(verdict: Verdict, exercise: Exercise) -> list[DefectVerdict]:
+def shown_defects(verdict: Verdict, exercise: Exercise, listed: Collection[str] = ()) -> list[DefectVerdict]:
     """Return the defects that a page lists, in the order of their numbers.
 
     If the exercise announces the number of its defects, these are all defects. Otherwise these are the fixed defects,
-    the defects of a shown finding or near-miss hint, and the defects that the student has changed without fixing them.
+    the defects of a shown finding or near-miss hint, the defects that the student has changed without fixing them, and
+    the defects that earlier pages `listed`.
     """
     numbers = exercise.numbers()
     ordered = sorted(verdict.defects, key=lambda defect: numbers[defect.id])
     if not hides_count(verdict, exercise):
         return ordered
-    found = {defect for cause in shown_causes(verdict) for defect in cause.defects}
+    found = {*listed, *(defect for cause in shown_causes(verdict) for defect in cause.defects)}
     found |= {each.defect for each in exercise.near_misses if each.id == verdict.near_miss}
     return [each for each in ordered if each.status is DefectStatus.FIXED or each.id in found or _was_touched(each)]
 

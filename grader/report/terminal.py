@@ -88,6 +88,7 @@ def render_terminal(
     names: bool = False,
     known: Collection[str] = (),
     failing_sizes: Mapping[str, str] = {},
+    listed: Collection[str] = (),
     has_head: bool = True,
     has_seed: bool = True,
     shell: Shell = Shell.TERMINAL,
@@ -95,8 +96,8 @@ def render_terminal(
     """Return the verdict as lines of text, with as many causes as `height` lines hold, and at least one.
 
     `names` adds the ids of the defects. `known` are defects whose lessons were shown before; `failing_sizes` maps the
-    other defects to the sizes at which they failed. `has_seed` is false if the next submissions get the same seed.
-    `shell` is where the student types the next command.
+    other defects to the sizes at which they failed. `listed` are defects that earlier pages listed. `has_seed` is false
+    if the next submissions get the same seed. `shell` is where the student types the next command.
     """
 
     def rendered(lines: list[Line]) -> str:
@@ -105,7 +106,7 @@ def render_terminal(
     parts = _PageParts(exercise, names=names, is_low=height < SCREEN_LINES, width=width)
     top: list[Line] = [*([_head(verdict, exercise, width)] if has_head else []), *checks_note_lines(verdict, exercise)]
     top += [Text()] if top else []
-    head = rendered([*top, *parts.table(verdict)])
+    head = rendered([*top, *parts.table(verdict, listed)])
     lessons_text = rendered(parts.lessons(verdict, known, failing_sizes))
     bottom = foot_lines(verdict, exercise, width, has_seed=has_seed, shell=shell)
     bottom = bottom[: SHORT_FOOT if height < SCREEN_LINES else None]
@@ -166,11 +167,11 @@ class _PageParts:
         self._is_low = is_low
         self._width = width
 
-    def table(self, verdict: Verdict) -> list[Line]:
+    def table(self, verdict: Verdict, listed: Collection[str]) -> list[Line]:
         """Return a row for each defect and one for regressions, or the reason why the file is not gradable."""
         if not verdict.was_checked():
             return _not_gradable(verdict)
-        rows = [self._defect(defect, verdict) for defect in shown_defects(verdict, self._exercise)]
+        rows = [self._defect(defect, verdict) for defect in shown_defects(verdict, self._exercise, listed)]
         last = regression_row(verdict, self._exercise)
         return [*rows, self._row((last.mark, REST_STYLES[last.tone]), last.state, last.earned, last.note)]
 

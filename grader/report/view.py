@@ -58,7 +58,7 @@ class Progress(Struct, frozen=True, kw_only=True):
     """The stored state of one exercise. `statuses`, `passed` and `checks` are from the last grading.
 
     `best` is the best grading of all, and the earliest if several are equally good. `failing_sizes` maps each defect to
-    the sizes at which it last showed, in words.
+    the sizes at which it last showed, in words. `listed` has the ids of the defects that some page has listed.
     """
 
     outcome: Result | None = None
@@ -69,6 +69,7 @@ class Progress(Struct, frozen=True, kw_only=True):
     passed: int = 0
     checks: int = 0
     failing_sizes: dict[str, str] = {}
+    listed: list[str] = []
     attempts: list[Attempt] = []
     best: Attempt | None = None
     claims: list[Claim] = []

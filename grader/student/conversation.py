@@ -1,6 +1,6 @@
 """How `guide` talks to a student: on a terminal, through a pipe, or in a notebook."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from grader.report.console import Line, has_color, print_report, render_page, width
 from grader.report.terminal import render_terminal
@@ -72,6 +72,6 @@ class Conversation:
         self._has_remark = False
         return choice
 
-    def show_verdict(self, verdict: Verdict, exercise: Exercise) -> None:
-        """Show the page of a verdict."""
-        print_report(render_terminal(verdict, exercise, width=self.width, color=has_color()))
+    def show_verdict(self, verdict: Verdict, exercise: Exercise, listed: Collection[str]) -> None:
+        """Show the page of a verdict. `listed` are defects that earlier pages listed."""
+        print_report(render_terminal(verdict, exercise, width=self.width, color=has_color(), listed=listed))

@@ -84,7 +84,7 @@ def next_hint(
     count = _count_step(course, exercise, progress, defect, only_given=only_given)
     worth = [points_with_unit(defect)] if exercise.announces is Announcement.COUNT else []
 
-    listed = [each.id for each in shown_defects(verdict, exercise)]
+    listed = [each.id for each in shown_defects(verdict, exercise, progress.listed)]
     others = [exercise.numbers()[each.id] for each in remaining if each.id != defect.id and each.id in listed]
     if count < len(defect.hints):
         next_action = "The next one" if count else "No hint has been given yet. The first one"
@@ -193,7 +193,7 @@ def _defect_with_number(exercise: Exercise, verdict: Verdict, progress: Progress
     Unless the exercise announces the number of defects, students know of those on the page and in earlier hints.
     """
     numbers = exercise.numbers()
-    known = {each.id for each in shown_defects(verdict, exercise)} | progress.hints_given.keys()
+    known = {each.id for each in shown_defects(verdict, exercise, progress.listed)} | progress.hints_given.keys()
     found = next((each for each in exercise.defects if numbers[each.id] == number and each.id in known), None)
     if found is None:
         raise UsageError(f"no defect {number} of {exercise.id} is known yet; leave the number out")

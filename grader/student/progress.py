@@ -14,7 +14,9 @@ import msgspec
 
 from grader.checks.outcome import Status
 from grader.report.findings import where_words
+from grader.report.phrases import shown_defects
 from grader.report.view import Attempt, Progress
+from grader.spec.loading import load_exercise
 from grader.spec.paths import Course, read_cache, write_cache
 from grader.submission.choice import is_edited
 from grader.verdict.attribution import DefectStatus
@@ -53,8 +55,15 @@ def remember_verdict(course: Course, verdict: Verdict, *, is_attempt: bool = Tru
             passed=sum(outcome.status is Status.PASSED for outcome in verdict.checks),
             checks=len(verdict.checks),
             failing_sizes={**before.failing_sizes, **failing_sizes(verdict)},
+            listed=_listed(course, verdict, before),
         )
     save_progress(course, verdict.exercise, progress)
+
+
+def _listed(course: Course, verdict: Verdict, before: Progress) -> list[str]:
+    """Return the defects that some page has listed, this verdict's included."""
+    exercise = load_exercise(course.description(verdict.exercise))
+    return [each.id for each in shown_defects(verdict, exercise, before.listed)]
 
 
 def _attempt(verdict: Verdict) -> Attempt:

@@ -556,3 +556,27 @@ def test_the_hint_for_an_empty_file_says_how_to_get_the_starter_back(own_course,
     module.write_text("", encoding="utf-8")
     shown = " ".join(run_cli("hint", EXERCISE, cwd=own_course.root).stdout.split())
     assert "python -m grader reset exercise_03 keeps a copy of your file" in shown
+
+
+def test_a_crash_of_an_edit_leaves_the_known_defects_on_the_page(own_course, run_cli):
+    """exercise_24 does not announce how many defects it has: a page lists those that a page has listed before."""
+    name, cwd = "exercise_24", own_course.root
+    module, _ = own_course.editable_files(name)
+    starter = module.read_text(encoding="utf-8")
+    module.write_text(starter.replace("return self.norm(", "return self.norm(misspelt + "), encoding="utf-8")
+    unknown = run_cli(name, cwd=cwd)
+    assert "misspelt" in unknown.stdout
+    assert "defect 1" not in unknown.stdout, "no page has listed it"
+    module.write_text(starter, encoding="utf-8")
+    assert "✗ defect 1 · still there" in run_cli(name, cwd=cwd).stdout
+    module.write_text(starter.replace("return self.norm(", "return self.norm(misspelt + "), encoding="utf-8")
+    page = run_cli(name, cwd=cwd).stdout
+    assert "? defect 1 · can't tell yet" in page
+    assert "? defect 2 · can't tell yet" in page
+    assert run_cli("hint", name, "2", cwd=cwd).returncode == 0
+    report = cwd / "report.html"
+    assert run_cli("report", name, "-o", report, cwd=cwd).returncode == 0
+    assert "defect 2" in report.read_text(encoding="utf-8")
+    assert run_cli("reset", name, cwd=cwd).returncode == 0
+    module.write_text(starter.replace("return self.norm(", "return self.norm(misspelt + "), encoding="utf-8")
+    assert "defect 1" not in run_cli(name, cwd=cwd).stdout

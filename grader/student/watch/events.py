@@ -80,7 +80,7 @@ class VerdictEvent(Struct, frozen=True, kw_only=True):
 
     `at` is the time of day. `is_brief` is true for the first verdict on an exercise that the watch moved on to,
     `is_repeated` if the student asked for the last verdict again. `known` are the defects fixed before; `failing_sizes`
-    maps defects to the sizes at which they failed.
+    maps defects to the sizes at which they failed, and `listed` are the defects that earlier pages listed.
     """
 
     exercise: Exercise
@@ -92,6 +92,7 @@ class VerdictEvent(Struct, frozen=True, kw_only=True):
     is_repeated: bool = False
     known: frozenset[str] = frozenset()
     failing_sizes: dict[str, str] = {}
+    listed: list[str] = []
 
 
 class WaitingEvent(Struct, frozen=True, kw_only=True):
@@ -186,6 +187,7 @@ def _report(event: VerdictEvent, screen: Screen) -> str:
         height=screen.height - other_lines if screen.clears and not event.is_repeated else ANY_HEIGHT,
         known=event.known,
         failing_sizes=event.failing_sizes,
+        listed=event.listed,
         has_head=False,
     )
     return (CLEAR if screen.clears else "\n") + head + "\n" + report + (foot if screen.has_keys else "")

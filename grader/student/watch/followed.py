@@ -245,6 +245,7 @@ class FollowedExercise:
             is_brief=self._is_brief,
             known=known,
             failing_sizes=before.failing_sizes,
+            listed=before.listed,
         )
         self._is_brief = False
         return self._last_event
