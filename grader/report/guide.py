@@ -18,9 +18,9 @@ FORMS = (
     ("{tensor} unchanged {line}", "the code on line {line} leaves it as it was"),
     ("{tensor} equals {other}", "the two values are equal; the second may be a number, as in {tensor}{index} equals 0"),
     ("{tensor} shape {shape}", "it has this shape"),
-    ("{tensor} sums_to_one", "the sums over its last axis are 1"),
-    ("{tensor} symmetric", "it equals its transpose"),
-    ("{tensor} dtype float32", "it has this dtype or type"),
+    ("{weights} sums_to_one", "the sums over its last axis are 1"),
+    ("{square} symmetric", "it equals its transpose"),
+    ("{tensor} dtype {dtype}", "it has this dtype or type"),
     ("{tensor} finite", "it contains no NaN and no infinity"),
     ("{tensor} depends {input}", "it changes if the input {input} changes; {input}{index} is a part of the input"),
     ("{parameter} no_gradient", "no gradient reaches this parameter"),
@@ -34,6 +34,12 @@ class Example(Struct, frozen=True, kw_only=True):
 
     tensor: str
     other: str
+    """A value of the same shape and type, or a number."""
+    weights: str
+    """A value whose rows may sum to 1."""
+    square: str
+    """A value whose last two axes are equally long, if there is one."""
+    dtype: str
     line: int
     shape: str
     index: str
@@ -98,7 +104,7 @@ def form_lines(example: Example) -> list[Line]:
         Text(),
         Text("Which of these values is not what you expect? Make a claim about one, and the kit runs your file:"),
         *(beside(Text(f"  {form}"), Text(meaning, "dim"), widest + 2) for form, meaning in pairs),
-        Text(f'The word "not" turns a claim around: {example.tensor} not sums_to_one.', "dim"),
+        Text(f'The word "not" turns a claim around: {example.weights} not sums_to_one.', "dim"),
     ]
 
 

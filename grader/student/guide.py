@@ -4,6 +4,7 @@ The kit judges each answer by running code. It names no defect and no line to ch
 """
 
 import contextlib
+import re
 import secrets
 import time
 from collections.abc import Callable, Collection, Sequence
@@ -65,6 +66,9 @@ AIMS = {
     Card.FIX: "change one thing and grade it",
     Card.EXPLAIN: "why did it matter, and what would have caught it?",
 }
+
+WEIGHTS = re.compile(r"weight|attn|attention|prob|soft|alpha|share")
+"""Names of values whose rows may sum to 1."""
 
 WHOLE_HUNTS, HALF_HUNTS = 2, 4
 """In the first hunts of a theme all cards are shown, in the next ones the first two, and then none."""
@@ -143,6 +147,9 @@ class _Hunt:
             Card.FIX: self._fix,
             Card.EXPLAIN: self._explain,
         }
+        if {Card.PREDICT, Card.LOCATE} & {*shown}:
+            seed = f"The guide draws its inputs from seed {self._verdict.seed}"
+            self._show(*plain_lines(f"{seed}, so its numbers are not those of the page.", style="dim"))
         for card in shown:
             self._show(*card_title(card, NAMES[card], AIMS[card]))
             steps[card]()
@@ -355,17 +362,31 @@ def _known_defects(course: Course, exercise: Exercise) -> list[Defect]:
 
 
 def example_of(exercise: Exercise, values: Sequence[ListedValue], parameters: Sequence[str]) -> Example:
-    """Return names for the examples: the first tensors that the file makes in the call, whatever they are."""
-    inputs = [name for name, spec in exercise.interface.inputs.items() if shape_of(spec)]
+    """Return names for the examples: values for which the forms make sense, if the call has such values.
+
+    The arguments of the call, which are on the first line, and values of other functions are the last choice.
+    """
+    inputs = exercise.interface.inputs
+    shaped = [name for name, spec in inputs.items() if shape_of(spec)]
+    gaussian = [name for name in shaped if isinstance(inputs[name], list)]
     tensors = [each for each in values if each.is_tensor()] or [*values]
     made = [each for each in tensors if each.line != tensors[0].line] or tensors
-    first, other = made[0], made[1 % len(made)]
+    own = [each for each in made if each.function == tensors[0].function] or made
+    numbers = [each for each in own if "float" in each.type and len(each.shape or []) > 1] or own
+    numbers = sorted(numbers, key=lambda each: (each.name.startswith("self."), each.name in inputs))
+    first = numbers[0]
+    same_form = (each.name for each in (*own, *tensors) if (each.shape, each.type) == (first.shape, first.type))
+    other = next((name for name in same_form if name != first.name), "0.5")
+    square = (each for each in made if len(each.shape or []) > 1 and len({*(each.shape or [])[-2:]}) == 1)
     return Example(
         tensor=first.name,
-        other=other.name,
-        line=next((each.line for each in made if each.line > first.line), other.line),
+        other=other,
+        weights=next((each.name for each in numbers if WEIGHTS.search(each.name)), first.name),
+        square=next(square, first).name,
+        dtype=first.type,
+        line=next((each.line for each in own if each.line > first.line), first.line),
         shape=" ".join(map(str, first.shape or [])) or "2 3",
         index="[0]" if first.is_tensor() else "",
-        input=inputs[0] if inputs else tensors[0].name,
+        input=next(iter([*gaussian, *shaped]), tensors[0].name),
         parameter=parameters[0] if parameters else "",
     )

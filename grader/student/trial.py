@@ -47,7 +47,7 @@ class Trial(Struct, frozen=True, kw_only=True):
     """What to run: a file, a note on the finding, and the recorded steps of its check as bytes.
 
     The script fails with `sentence`, which says what the check found. Without a finding, the steps are those of an
-    ordinary call.
+    ordinary call. The inputs were drawn from `seed`.
     """
 
     exercise: str
@@ -55,6 +55,7 @@ class Trial(Struct, frozen=True, kw_only=True):
     note: str
     sentence: str
     replay: bytes
+    seed: int
     prints_code: bool = False
     """Whether to print the script instead of running it."""
 
@@ -88,7 +89,15 @@ def plan_trial(
         failure = printable(sentence(finding))
         note = f'in "{check_name(failed.check, check_names(exercise))}": {failure}'
         replay = msgspec.msgpack.encode(plan_replay(exercise, failed, _accepted_errors(exercise, failed.check)))
-    return Trial(exercise=exercise.id, file=file, note=note, sentence=failure, replay=replay, prints_code=prints_code)
+    return Trial(
+        exercise=exercise.id,
+        file=file,
+        note=note,
+        sentence=failure,
+        replay=replay,
+        seed=verdict.seed,
+        prints_code=prints_code,
+    )
 
 
 def _accepted_errors(exercise: Exercise, check_id: str) -> list[str]:
@@ -154,7 +163,8 @@ def _run(course: Course, trial: Trial) -> int:
     exercise = load_exercise(course.description(trial.exercise))
     replay = msgspec.msgpack.decode(trial.replay, type=Replay)
     path = Path(trial.file).absolute()
-    note = _comment(printable(trial.note))
+    seed = _comment(f"its inputs are drawn from seed {trial.seed}: other random numbers than on the page")
+    note = f"{_comment(printable(trial.note))}\n{seed}"
     try:
         if trial.prints_code:
             with silent():
