@@ -144,7 +144,7 @@ def _prepare_one(source: WorkerSource, course: Course, exercise: Exercise, expla
 
 def _unlisted(course: Course, exercises: list[Exercise]) -> list[str]:
     """Return a note on exercises without a row in exercises/README.md, where students look for them."""
-    rows = set(ROW.findall((course.root / "exercises" / "README.md").read_text(encoding="utf-8")))
+    rows = set(ROW.findall(_list_of_hunts(course, exercises)))
     missing = [exercise.id for exercise in exercises if exercise.id not in rows]
     return [f"Its exercises/README.md does not list {listed(missing)}: add a row to the one here."] if missing else []
 
@@ -260,9 +260,45 @@ def _readme(exercises: list[Exercise]) -> bytes:
 def _overview(course: Course, exercises: list[Exercise], contents: Contents) -> bytes:
     """Return the list of hunts with the rows of these exercises only."""
     chosen = {exercise.id for exercise in exercises}
-    lines = (course.root / "exercises" / "README.md").read_text(encoding="utf-8").splitlines(keepends=True)
+    lines = _list_of_hunts(course, exercises).splitlines(keepends=True)
     kept = [line for line in lines if not (row := ROW.match(line)) or row[1] in chosen]
     return _page("".join(kept), contents)
+
+
+LIST_OF_HUNTS = """\
+# The hunts
+
+| hunt | title |
+| --- | --- |
+{rows}
+
+Read a hunt's story, edit the file beside it, and grade it until every defect is fixed.
+
+| command | what it does |
+| --- | --- |
+| `python -m grader {first}` | grade your file |
+| `python -m grader guide {first}` | hunt step by step |
+| `python -m grader hint {first}` | give the next hint; run it again for another one |
+| `python -m grader try {first}` | repeat the first failed check on your file |
+| `python -m grader diff {first}` | show what you changed |
+| `python -m grader reset {first}` | restore the starter and keep a copy of your file |
+| `python -m grader solution {first}` | after the hunt: compare your fix with the reference |
+
+## The trap
+
+You may also write tests that catch the bugs, as plain pytest functions in `trap.py` beside the story: `subject` stands
+for the hunt's class or function, and `gaussian(2, 5)` makes a tensor of random numbers. `python -m grader trap {first}`
+judges them.
+"""
+
+
+def _list_of_hunts(course: Course, exercises: list[Exercise]) -> str:
+    """Return the course's exercises/README.md; for a new course that has none, a short one."""
+    path = course.root / "exercises" / "README.md"
+    if path.exists():
+        return path.read_text(encoding="utf-8")
+    rows = "\n".join(f"| [{each.id}]({each.id}/README.md) | {each.title} |" for each in exercises)
+    return LIST_OF_HUNTS.format(rows=rows, first=exercises[0].id if exercises else "exercise_01")
 
 
 def _exercise_files(course: Course, exercise: Exercise, contents: Contents) -> dict[Path, bytes]:
@@ -289,6 +325,7 @@ def _sources(course: Course, exercise: Exercise) -> dict[Path, Path]:
 ABOUT_HINTS = re.compile(
     r"\nStuck\?[^\n]*\n\n    python -m grader hint [^\n]*\n"
     r"|^\| `python -m grader hint .*\n"
+    r"|^\| hint \|.*\n"
     r"|^%hint .*\n"
     r"|`%?hint`, "
     r"| When a hint [^.]*\.",

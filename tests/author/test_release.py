@@ -17,7 +17,7 @@ import yaml
 from msgspec import structs
 from safetensors.torch import load
 
-from grader.author.release import _unfinished, _unlisted, release
+from grader.author.release import Contents, _overview, _unfinished, _unlisted, release
 from grader.author.sealing import seal
 from grader.author.spoilers import find_spoilers
 from grader.checks.case import Case, make_case, seed_draws
@@ -652,6 +652,17 @@ def test_a_summary_names_the_exercises_that_the_list_of_the_edition_lacks(own_co
     page.write_text(page.read_text(encoding="utf-8").replace("| [exercise_03]", "| [exercise_3]"), encoding="utf-8")
     notes = _unlisted(own_course, exercises)
     assert notes == ["Its exercises/README.md does not list exercise_03: add a row to the one here."]
+
+
+def test_a_course_without_a_list_of_hunts_gets_a_short_one(own_course):
+    exercises = [load_exercise(own_course.description(each)) for each in ("exercise_02", "exercise_03")]
+    (own_course.root / "exercises" / "README.md").unlink()
+    assert _unlisted(own_course, exercises) == []
+    page = _overview(own_course, exercises, Contents(hints=False, explanations=True)).decode()
+    assert f"| [exercise_03](exercise_03/README.md) | {exercises[1].title} |" in page
+    assert "python -m grader guide exercise_02" in page
+    assert "hint" not in page
+    assert "## The trap" in page
 
 
 def test_a_summary_names_the_pages_that_their_authors_have_not_completed(own_course):
