@@ -61,8 +61,8 @@ def trap_problems(result: TrapResult, exercise: Exercise, place: str) -> list[st
     ]
     names = {number: defect for defect, number in exercise.numbers().items()}
     problems += [
-        f"{place}: {_name_of(each, names)} alone is caught {each.caught}; write a test that fails on it at every seed, "
-        "or state in the interface what it breaks"
+        f"{place}: no test fails on {_name_of(each, names)} at every seed; write one, or state in the interface what "
+        "it breaks"
         for each in result.defects
         if each.caught is not Caught.ALWAYS
     ]

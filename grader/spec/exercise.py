@@ -86,15 +86,6 @@ class Defect(Record, frozen=True, kw_only=True):
         """Return whether the student's course explains it; a sealed edition does after the fix, or at the hand-in."""
         return bool(self.why)
 
-    def story(self) -> str:
-        """Return why the defect mattered and which usual tests miss it."""
-        why, missed_by = " ".join(self.why.split()), self.missed()
-        return f"{why} The usual tests passed: {missed_by}." if missed_by else why
-
-    def missed(self) -> str:
-        """Return what the usual tests check that miss the defect; empty if there are none."""
-        return "; ".join(" ".join(each.says.split()) for each in self.missed_by)
-
     def edits(self) -> list[tuple[str, str]]:
         """Return the pairs of a `was` fragment and its `fix` fragment."""
         return list(zip(as_list(self.was), as_list(self.fix), strict=True))

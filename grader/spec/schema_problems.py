@@ -202,6 +202,8 @@ class _Translation:
     def _remedy(self, schema: Schema, value: Any, path: KeyPath) -> str:
         name, raw = _key_at(path), self._document.raw.get(path, "")
         key = f"{name}: " if name else ""
+        if owner := self._list_beside(path, name):
+            return f"write {key}{raw} beside {owner}, as an argument of the check; an item of {owner} has sizes only"
         schema = _resolved(schema)
         kind, choices = schema.get("type"), schema.get("enum", [])
         if kind in ("integer", "number") and isinstance(value, str) and _is_number(value, kind):
@@ -217,6 +219,15 @@ class _Translation:
         key_of_list = str(path[-2]) if len(path) > 1 and not name else ""
         example = EXAMPLES.get(key_of_list, "")
         return f"write {key}{example[1:-1] if example.startswith('[') else _example(schema, name)}"
+
+    def _list_beside(self, path: KeyPath, name: str) -> str:
+        """Return the key of a check's list, such as calls, if an item of it has one of the check's own arguments."""
+        match path:
+            case ("checks", int(number), str(owner), int(), _):
+                check = self._document.data["checks"][number]
+                known = [each for each in _definitions().values() if _property_of(each) == check.get("property")]
+                return owner if any(name in _keys(each) for each in known) else ""
+        return ""
 
 
 def _key_at(path: KeyPath) -> str:

@@ -30,6 +30,7 @@ from grader.author.prove import ProofCache, prove, record_of
 from grader.author.survivors import advise, missing_checks
 from grader.author.usual_tests import run_usual_tests
 from grader.processes.task_pool import TaskPool
+from grader.report.phrases import story
 from grader.spec.exercise import Exercise
 from grader.spec.loading import load_exercise
 from grader.spec.paths import Course
@@ -405,7 +406,7 @@ def test_a_usual_test_that_detects_the_defect_is_reported(judge_text, own_course
     assert step.figures == "2"
     assert {each.partition(": ")[0] for each in step.problems} == {defect.id}
     assert all("missed_by[1]" in each and "detects the defect" in each for each in step.problems)
-    assert defect.story().endswith(" The usual tests passed: the right shapes; everything.")
+    assert story(defect).endswith(" The usual tests passed: the right shapes; everything.")
 
 
 FOCAL = """\

@@ -304,6 +304,8 @@ def _changed(inputs: dict[str, Any], claim: dict[str, Any]) -> torch.Tensor:
     part = _part(changed, claim["other_index"])
     if part.is_floating_point():
         part.copy_(1 - 2 * part.flatten().roll(1).view(part.shape))
+    elif part.dtype == torch.bool:
+        part.logical_not_()
     else:
         values = given.unique()  # type: ignore[no-untyped-call]  # likewise
         part.copy_(values[(torch.searchsorted(values, part.contiguous()) + 1) % len(values)])

@@ -96,6 +96,29 @@ CLAIMS = [
 ]
 
 
+def test_a_value_depends_on_a_boolean_input():
+    module = torch.nn.Module()
+    module.forward = shown_alone
+    inputs = {"x": torch.ones(3), "shown": torch.tensor([True, False, True])}
+    asked = {
+        "form": "depends",
+        "value": "kept",
+        "index": [],
+        "other": "shown",
+        "other_index": [],
+        "line": 0,
+        "shape": [],
+    }
+    subject = Subject(module=module, build=torch.nn.Module, arguments={})
+    ((is_true, evidence),) = answer_claims(subject, inputs, claims=[asked], name=__name__, method="")
+    assert is_true is True, evidence
+
+
+def shown_alone(x, shown):
+    kept = x.masked_fill(~shown, 0.0)
+    return kept.sum()
+
+
 @pytest.mark.parametrize(("form", "value", "fields", "answer"), CLAIMS)
 def test_each_form_of_claim_is_answered_by_running_the_module(form, value, fields, answer):
     is_true, evidence = ask(form, value, **fields)
