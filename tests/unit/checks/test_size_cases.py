@@ -6,6 +6,7 @@ from msgspec import structs
 from grader.checks.case import make_integers, seed_draws
 from grader.checks.outcome import Status
 from grader.checks.runner import Runner
+from grader.checks.size_cases import size_cases_of
 from grader.report.findings import comparison_words, sentence
 from grader.spec.exercise import Limits, Seconds
 from grader.spec.fields import MadeInput
@@ -43,6 +44,23 @@ def test_a_check_tried_at_the_ends_names_what_failed_and_passed(
     judge_text: Judge, condition: str, expected: str
 ) -> None:
     assert notes(judge_text, failing_where(condition))["future_does_not_leak"].startswith(expected)
+
+
+def test_the_comparison_with_the_reference_also_runs_where_one_axis_alone_is_small(judge_text: Judge) -> None:
+    seen = notes(judge_text, failing_where("x.shape[1] == 2 and x.shape[0] > 1"))
+    assert seen["values"] == "wrong with tokens=2, context_length=4; right with tokens=7, context_length=16"
+    seen = notes(judge_text, failing_where("x.shape[1] > 2 and x.shape[0] == 2 and x.shape[2] == 10"))
+    assert seen["values"] == "wrong with batch=2; right with batch=3"
+
+
+def test_edges_are_within_the_sizes_that_the_exercise_allows(judge_text: Judge) -> None:
+    exercise = load_exercise(judge_text.course.description("exercise_31"))
+    plan = size_cases_of(exercise.checks[0], exercise, SEED)
+    smallest, largest = exercise.fixed_sizes[0], exercise.fixed_sizes[-1]
+    assert [each.sizes for each in plan.edges] == [largest | {"game": 1}, largest | {"game": 2}]  # after: step + 1
+    assert smallest not in [each.sizes for each in plan.edges]
+    own_sizes = next(check for check in exercise.checks if check.sizes)
+    assert not size_cases_of(own_sizes, exercise, SEED).edges
 
 
 def test_sizes_are_those_of_the_call_and_what_the_module_was_built_with_is_told(judge_text: Judge) -> None:
