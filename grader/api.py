@@ -88,8 +88,8 @@ def grade(
     outside; `score` is None, and no submission is to blame.
 
     In the verdict, `score` and `max_score` are points and `seconds` is wall-clock time. `defects` has an entry for each
-    defect of the exercise and `checks` one for each check that ran. Findings name the axes of tensors as the exercise's
-    README does. `to_dict` turns a verdict into plain data.
+    defect of the exercise, and `checks` one for each check; its status is `not_run` if it did not run. Findings name
+    the axes of tensors as the exercise's README does. `to_dict` turns a verdict into plain data.
 
     An examiner process judges. It keeps torch, checks and references in memory until the interpreter exits, so only the
     first call takes the time of importing torch. Any number of threads can call; as many submissions are judged at once

@@ -25,13 +25,12 @@ from grader.report.phrases import points
 from grader.report.rendering import text_templates
 from grader.spec.exercise import Exercise
 from grader.spec.loading import load_exercise
-from grader.spec.paths import Course, is_special_file, product_draft, write_product
+from grader.spec.paths import PACKAGE, Course, is_special_file, product_draft, write_product
 from grader.submission import Submission, read_submission
 from grader.trap.implementations import files_for_traps
 from grader.verdict.judge import open_judge
 from grader.verdict.verdict import Result
 
-KIT = Path(__file__).resolve().parents[1]
 TEMPLATES = Path(__file__).parent / "templates"
 TEMPLATE_SUFFIX = ".j2"
 EXECUTABLE = 0o755
@@ -147,8 +146,8 @@ class PackageFiles:
 
 def kit_files() -> dict[Path, bytes]:
     """Return the kit's own files by their paths in a package, which contains the folder `grader`."""
-    paths = [path for path in sorted(KIT.rglob("*")) if path.is_file() and "__pycache__" not in path.parts]
-    return {path.relative_to(KIT.parent): path.read_bytes() for path in paths}
+    paths = [path for path in sorted(PACKAGE.rglob("*")) if path.is_file() and "__pycache__" not in path.parts]
+    return {path.relative_to(PACKAGE.parent): path.read_bytes() for path in paths}
 
 
 def pins() -> list[str]:

@@ -3,6 +3,7 @@
 import ast
 import hashlib
 import json
+import re
 from pathlib import Path
 
 import msgspec
@@ -19,6 +20,9 @@ from grader.spec.paths import Course, read_cache, write_cache, write_product
 from grader.spec.problem import BLANK
 from grader.spec.schema import render_schema
 from grader.submission import Unreadable, read_submission
+
+ROW = re.compile(r"^\| \[(exercise_\d+)\]", re.MULTILINE)
+"""A row of a list of exercises, in exercises/README.md."""
 
 
 def derive_files(course: Course, exercise: Exercise) -> list[Path]:
@@ -120,7 +124,7 @@ def compare_sources(course: Course, exercise: Exercise) -> Step:
             "that only show something as demonstration"
         )
     table = course.root / "exercises" / "README.md"
-    has_row = not table.exists() or exercise.id in table.read_text(encoding="utf-8")
+    has_row = not table.exists() or exercise.id in ROW.findall(table.read_text(encoding="utf-8"))
     warning = f"{table.relative_to(course.root)}: has no row for {exercise.id}; add one, so that students find it"
     warnings = [] if has_row else [warning]
     page = course.exercise_folder(exercise.id) / "README.md"

@@ -8,7 +8,7 @@ import msgspec
 import yaml
 from msgspec import Struct
 
-from grader.author.derived_files import tree_text
+from grader.author.derived_files import ROW, tree_text
 from grader.author.spoilers import find_spoilers
 from grader.errors import SpecError, UsageError
 from grader.processes.examiner_process import usable_cores
@@ -19,14 +19,11 @@ from grader.spec.edition import Sealed, SealedDefect
 from grader.spec.exercise import Exercise
 from grader.spec.fragments import put_back
 from grader.spec.loading import load_exercise
-from grader.spec.paths import SEALED, VARIATIONS, Course, write_product
+from grader.spec.paths import PACKAGE, SEALED, VARIATIONS, Course, write_product
 from grader.spec.problem import BLANK, listed
 from grader.spec.variations import source_with
 from grader.submission import Unreadable, read_submission
 from grader.trap.reading import TEMPLATE
-
-ROW = re.compile(r"^\| \[(exercise_\d+)\]", re.MULTILINE)
-"""A row of the list of exercises."""
 
 COURSE_FOLDERS = ("exercises", "grader", "solutions", "tests")
 
@@ -205,14 +202,13 @@ EXTRAS_SECTION = re.compile(r"^\[project\.optional-dependencies\]\n(?:(?!\[\w).*
 
 def _kit_files() -> dict[Path, bytes]:
     """Return the grader without the parts that only instructors use, and the file that installs it."""
-    kit = Path(__file__).resolve().parent.parent
-    paths = [path for path in sorted(kit.rglob("*")) if path.suffix in KIT_SUFFIXES]
+    paths = [path for path in sorted(PACKAGE.rglob("*")) if path.suffix in KIT_SUFFIXES]
     files = {
-        Path("grader") / path.relative_to(kit): path.read_bytes()
+        Path("grader") / path.relative_to(PACKAGE): path.read_bytes()
         for path in paths
-        if path.relative_to(kit).parts[0] not in INSTRUCTORS_FOLDERS and "__pycache__" not in path.parts
+        if path.relative_to(PACKAGE).parts[0] not in INSTRUCTORS_FOLDERS and "__pycache__" not in path.parts
     }
-    settings = kit.parent / "pyproject.toml"
+    settings = PACKAGE.parent / "pyproject.toml"
     if not settings.is_file():
         raise UsageError(f"there is no {settings}; release from the folder that pip install -e was given")
     project = settings.read_text(encoding="utf-8")

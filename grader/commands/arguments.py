@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import click
 
 from grader.errors import SpecError, UsageError
-from grader.spec.paths import EXERCISE_ID, Course, find_course
+from grader.spec.paths import EXERCISE_ID, Course, exercise_number, find_course
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -104,7 +104,7 @@ def exercise_called(course: Course, name: str) -> str | None:
         return name
     numbered = EXERCISE_NUMBER.fullmatch(name)
     if numbered:
-        return next((each for each in ids if int(each.removeprefix("exercise_")) == int(numbered[1])), None)
+        return next((each for each in ids if exercise_number(each) == int(numbered[1])), None)
     path = Path(name)
     if path.exists():
         return next((part for part in path.resolve().parts if part in ids and part in _parts(course, path)), None)
@@ -261,4 +261,4 @@ def _require_file(_ctx: click.Context, _parameter: click.Parameter, path: Path |
 
 def looks_like_an_exercise(name: str) -> bool:
     """Return whether a word is written like an exercise (an id, a number or a path) and not like a command."""
-    return bool(EXERCISE_ID.fullmatch(name) or EXERCISE_NUMBER.fullmatch(name) or Path(name).exists())
+    return bool(EXERCISE_NUMBER.fullmatch(name) or Path(name).exists())

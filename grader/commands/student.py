@@ -237,13 +237,13 @@ def hint(exercise_id: str, number: int | None, only_given: bool) -> None:
     from grader.report.tables import render_hint
     from grader.student.hints import next_hint, uncounted_on_error
 
-    course, exercise, _, verdict = _graded_now(exercise_id)
+    course, exercise, verdict = _graded_now(exercise_id)
     with uncounted_on_error(course, exercise.id):
         next_step = next_hint(course, exercise, verdict, number or 0, only_given=only_given)
         print_report(render_hint(next_step, width=width(), color=has_color()))
 
 
-def _graded_now(exercise_id: str) -> "tuple[Course, Exercise, Choice, Verdict]":
+def _graded_now(exercise_id: str) -> "tuple[Course, Exercise, Verdict]":
     """Grade the student's file and store the verdict, which does not count as an attempt."""
     from grader.student.explanations import load_explained
     from grader.student.recording import record_verdict
@@ -254,7 +254,7 @@ def _graded_now(exercise_id: str) -> "tuple[Course, Exercise, Choice, Verdict]":
     with judging_note(choice.path.name):
         verdict = judge_file(course, exercise_id, choice)
     verdict = record_verdict(course, choice.read, verdict, is_attempt=False)
-    return course, load_explained(course, exercise_id, choice.read, verdict), choice, verdict
+    return course, load_explained(course, exercise_id, choice.read, verdict), verdict
 
 
 @click.command()
@@ -449,7 +449,7 @@ def report(exercise_id: str, output: Path | None) -> None:
     path = output or Path(f"report-{exercise_id}.html")
     if path.is_dir() or not path.parent.is_dir():
         raise UsageError(f"{path} cannot be written; name a file in a folder that exists")
-    course, exercise, _, verdict = _graded_now(exercise_id)
+    course, exercise, verdict = _graded_now(exercise_id)
     progress = load_progress(course, exercise_id)
     page = render_report(verdict, exercise, progress.attempts, progress.listed)
     write_product(path, page.encode("utf-8", "backslashreplace"))

@@ -66,7 +66,7 @@ class VerdictData(Struct, frozen=True, kw_only=True):
     """`fixed`: every counted defect is fixed and nothing else is broken. `not_fixed`: not yet. `not_gradable`: no check
     could run, and the submission is the cause. `not_judged`: the kit could not judge; never count this as 0 points."""
     reason: str | None
-    """Why no check could run, or a note; null if there is nothing to add."""
+    """Why no check could run; null if checks ran."""
     score: float | None
     """The points earned, without those of stretch defects; null if the submission was not judged."""
     max_score: float
@@ -78,7 +78,7 @@ class VerdictData(Struct, frozen=True, kw_only=True):
     regressions: list[str]
     """The ids of failed checks that no defect explains: the submission broke something else."""
     checks: list[CheckData]
-    """Every check that ran."""
+    """Every check; its status is `not_run` if it did not run."""
     isolation: dict[str, bool]
     """Which protections held around the submission: process, filesystem, network, syscalls, memory."""
     seconds: Annotated[float, Meta(ge=0)]

@@ -16,7 +16,6 @@ from grader.submission.choice import choose_file
 from grader.trap.implementations import Home
 from grader.trap.reading import TEMPLATE
 from grader.trap.result import TrapResult
-from grader.verdict.attribution import DefectStatus
 from grader.verdict.verdict import Result, Verdict
 
 MOST_STATES = 50
@@ -27,12 +26,10 @@ RUNS_BEFORE_SIZES = 3
 
 
 class JudgedState(Struct, frozen=True, kw_only=True):
-    """A state of a student's file, with the result of its verdict."""
+    """A state of a student's file that was judged."""
 
     source: Submission
     at: float
-    outcome: Result
-    statuses: dict[str, DefectStatus]
     passes_all: bool = False
     """Whether every check passed that ran."""
 
@@ -53,14 +50,7 @@ def keep_state(course: Course, read: Submission | Unreadable, verdict: Verdict) 
     if exercise.edition.HAS_REFERENCE or not is_judged:
         return
     assert isinstance(read, Submission)
-    statuses = {defect.id: defect.status for defect in verdict.defects}
-    state = JudgedState(
-        source=read,
-        at=time.time(),
-        outcome=verdict.outcome,
-        statuses=statuses,
-        passes_all=verdict.passes_every_check(),
-    )
+    state = JudgedState(source=read, at=time.time(), passes_all=verdict.passes_every_check())
     folder = _folder(course, verdict.exercise)
     write_cache(folder / f"{read.digest()}.json", msgspec.json.encode(state))
     for path in sorted(folder.glob("*.json"), key=lambda each: each.stat().st_mtime)[:-MOST_STATES]:
