@@ -187,7 +187,10 @@ def _is_private(scheduler: str) -> bool:
 
 
 CONNECT_SECONDS = 5.0
-"""Seconds in which a scheduler must answer and its first worker must be available."""
+"""Seconds in which a scheduler must answer."""
+
+FIRST_WORKER_SECONDS = 30.0
+"""Seconds in which its first worker must be available; a worker imports torch before."""
 
 RETRIES = 2
 """How often Dask retries a task that raised.
@@ -328,9 +331,9 @@ def _connect(address: str) -> Any:
         text = f"no scheduler answers at {address} within {CONNECT_SECONDS:.0f} s"
         raise UsageError(f"{text}; start one with dask scheduler, and give the address that it shows") from error
     try:
-        client.wait_for_workers(1, timeout=CONNECT_SECONDS)
+        client.wait_for_workers(1, timeout=FIRST_WORKER_SECONDS)
     except TimeoutError as error:
         client.close()
-        text = f"the scheduler at {address} has no worker"
+        text = f"the scheduler at {address} has no worker after {FIRST_WORKER_SECONDS:.0f} s"
         raise UsageError(f"{text}; start one with dask worker {address}, in the course's folder") from error
     return client
