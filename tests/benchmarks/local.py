@@ -39,7 +39,14 @@ IMPORTED_AS = "submission"
 """The name of a submission's module; one that looks for its own finds it."""
 
 
-class OwnModule(LocalModule):
+class PlainModule(LocalModule):
+    """A module in this process that tells the shapes of its parameters, as the kit's proxies do."""
+
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        return {name: tuple(weight.shape) for name, weight in self.weights().items()}
+
+
+class OwnModule(PlainModule):
     """A submission's module in this process; what it raises reaches a check as it would from a worker."""
 
     def __init__(self, subject: Subject, output: io.StringIO) -> None:
@@ -139,11 +146,12 @@ class PlainReference:
     def __init__(self, reference: Reference) -> None:
         self._reference = reference
 
-    def __call__(self, **arguments: Any) -> LocalModule:
+    def __call__(self, **arguments: Any) -> PlainModule:
         return self.build(arguments)
 
-    def build(self, arguments: dict[str, Any], *, dtype: str = "", variation: str = "", entry: str = "") -> LocalModule:
-        return self._reference.build(arguments, dtype, variation, entry)
+    def build(self, arguments: dict[str, Any], *, dtype: str = "", variation: str = "", entry: str = "") -> PlainModule:
+        built = self._reference.build(arguments, dtype, variation, entry)
+        return PlainModule(built.subject, built.constants)
 
     def draw(self, _name: str, draw: Callable[[], Any]) -> Any:
         return draw()
