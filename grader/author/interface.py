@@ -32,7 +32,7 @@ STATISTICS_BY_HAND: dict[str, tuple[str, ...]] = {
 """The same for a module that keeps averages in buffers of its own."""
 
 RUNNING = re.compile(r"run|mean|var|std|av(g|erage)|ema|count|seen|batches")
-"""Names of buffers that training changes, in a file that never reads the mode."""
+"""Likely names of buffers that training changes. Only these count if the file never reads the module's mode."""
 
 
 class FoundInterface(Struct, frozen=True, kw_only=True):

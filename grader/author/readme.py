@@ -148,7 +148,7 @@ def _inputs_of_checks(exercise: Exercise) -> dict[str, Any]:
 
 def _arguments_of_checks(exercise: Exercise) -> Iterator[str]:
     for check in exercise.checks:
-        yield from (*check.constructor, *(name for name in check.defaults))
+        yield from (*check.constructor, *check.defaults)
 
 
 def _layer_rows(exercise: Exercise, reference: str, starter: str) -> Iterator[tuple[str, str]]:

@@ -56,6 +56,7 @@ class Case(Struct, frozen=True, kw_only=True):
     grad: bool = True
     """Whether calls that need no gradients run with gradients enabled."""
     compares_gradients: bool = True
+    """Whether gradients are compared too; they are not at the edges."""
 
     def built_with(self, name: str, value: float) -> "Case":
         """Return the case with one constructor argument replaced."""

@@ -32,6 +32,7 @@ class SizeCase(Struct, frozen=True, kw_only=True):
     grad: bool = True
     """Whether calls that need no gradients run with gradients enabled."""
     compares_gradients: bool = True
+    """Whether gradients are compared too; they are not at the edges."""
 
 
 class SizeCasePlan(Struct, frozen=True, kw_only=True):

@@ -190,7 +190,7 @@ CONNECT_SECONDS = 5.0
 """Seconds in which a scheduler must answer."""
 
 FIRST_WORKER_SECONDS = 30.0
-"""Seconds in which its first worker must be available; a worker imports torch before."""
+"""Seconds in which its first worker must connect. The worker imports torch first."""
 
 RETRIES = 2
 """How often Dask retries a task that raised.
