@@ -11,9 +11,9 @@ from grader.commands.arguments import (
     complete_exercise,
     course_option,
     current_course,
-    exercise_titled,
     looks_like_an_exercise,
     require_exercise,
+    require_no_title,
 )
 from grader.commands.evaluation import EVALUATION_COMMANDS
 from grader.commands.instructor import INSTRUCTOR_COMMANDS
@@ -114,10 +114,8 @@ class Commands(click.Group):
         if self.get_command(ctx, name) is None and not name.startswith("-"):
             if not looks_like_an_exercise(name):
                 with ctx:
-                    words = [*itertools.takewhile(lambda word: not word.startswith("-"), args)]
-                    titled = exercise_titled(current_course(), " ".join(words))
-                    if titled is not None:
-                        return super().resolve_command(ctx, ["grade", titled, *args[len(words) :]])
+                    words = itertools.takewhile(lambda word: not word.startswith("-"), args)
+                    require_no_title(current_course(), " ".join(words))
                     available = tuple(each for each in self.list_commands(ctx) if self.get_command(ctx, each))
                     require_exercise(current_course(), name, available)
             second = ALIASES.get(args[1], args[1]) if args[1:] else ""

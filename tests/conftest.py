@@ -19,6 +19,7 @@ from grader.sandbox.torch_import import THREAD_SETTINGS, import_torch
 from grader.spec.paths import Course
 from grader.verdict.verdict import Verdict
 from tests.support.commands import Done, run_fork, run_program
+from tests.support.forgetting import forget_descriptions
 from tests.support.paths import ROOT
 
 REMOVAL_SECONDS = 1.0
@@ -40,6 +41,12 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in a shell's backgro
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--rewrite-golden", action="store_true", help="write golden files anew, to be reviewed as a diff")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup() -> None:
+    """Let each test begin like a new process."""
+    forget_descriptions()
 
 
 @pytest.hookimpl(trylast=True)

@@ -54,9 +54,9 @@ def write_autograder(course: Course, exercise_id: str, platform: str, output: Pa
     if not course.reference(exercise_id).is_file():
         raise UsageError(f"there is no {course.reference(exercise_id)}; package the course that has solutions/")
 
+    key = _prove(course, exercise_id)
     exercise = load_exercise(course.description(exercise_id))
     package = PackageFiles(course, exercise, AUTOGRADERS[platform])
-    key = _prove(course, exercise)
 
     from grader.verdict.signatures import encode_key  # loads torch
 
@@ -76,20 +76,20 @@ def write_autograder(course: Course, exercise_id: str, platform: str, output: Pa
     return f"{output} is the autograder of {exercise_id} for {platform}.\n\n{package.page('README.md')}"
 
 
-def _prove(course: Course, exercise: Exercise) -> Key:
+def _prove(course: Course, exercise_id: str) -> Key:
     """Return the exercise's key; raise `BrokenExerciseError` unless starter and reference get the expected scores."""
-    starter = course.pristine(course.editable_files(exercise.id)[0])
+    starter = course.pristine(course.editable_files(exercise_id)[0])
     with open_judge(course, spawn=not CAN_FORK or has_threads()) as judge:
         from grader.verdict.signatures import KEY_SEED  # loads torch
 
-        wanted = {starter: Result.NOT_FIXED, course.reference(exercise.id): Result.FIXED}
+        wanted = {starter: Result.NOT_FIXED, course.reference(exercise_id): Result.FIXED}
         for path, outcome in wanted.items():
             read = read_submission(path, path.name)
-            verdict = judge(exercise.id, read, path.name, KEY_SEED) if isinstance(read, Submission) else None
+            verdict = judge(exercise_id, read, path.name, KEY_SEED) if isinstance(read, Submission) else None
             if verdict is None or verdict.outcome is not outcome:
                 found = verdict.outcome if verdict else "unreadable"
-                raise BrokenExerciseError(f"{course.shown(path)} is {found}; run python -m grader prove {exercise.id}")
-        return judge.open(exercise.id)[1]
+                raise BrokenExerciseError(f"{course.shown(path)} is {found}; run python -m grader prove {exercise_id}")
+        return judge.open(exercise_id)[1]
 
 
 class PackageFiles:

@@ -25,10 +25,10 @@ from grader.spec.exercise import Exercise
 from grader.spec.loading import load_exercise
 from grader.spec.paths import Course, write_product
 from grader.submission import Submission, Unreadable
-from grader.submission.choice import Choice
 from grader.trap.pooled import PooledTrapJudge
 from grader.trap.reading import is_unwritten, refuse_trap, trap_of
-from grader.verdict.judge import MAX_SEED, judge_file
+from grader.verdict.judge import MAX_SEED
+from grader.verdict.pooled_judge import PooledJudge
 from grader.verdict.verdict import Verdict, not_gradable
 
 
@@ -86,7 +86,11 @@ def _write(path: Path, text: str, folder: Path) -> None:
 
 
 def _verdict(course: Course, exercise: Exercise, folder: Path) -> tuple[Verdict, str]:
-    """Return the verdict on the submission, and a remark: which of two files was graded, and the trap's page."""
+    """Return the verdict on the submission, and a remark: which of two files was graded, and the trap's page.
+
+    The submission and the trap are judged by other processes, because workers forked from this one would hold the
+    description.
+    """
     module = course.module_name(exercise.id)
     with Unpacker() as unpacker:
         skipped = SkippedFiles()
@@ -101,17 +105,17 @@ def _verdict(course: Course, exercise: Exercise, folder: Path) -> tuple[Verdict,
         why = Finding(kind=FailureKind.MISSING, message=f"{reason} ({listed})" if listed else reason)
         return not_gradable(exercise, module, secrets.randbelow(MAX_SEED), why), page
     record, read = modules[0]
-    choice = Choice(path=Path(record.file), read=read)
     remark = f"Graded: {record.file}; {record.remark}." if record.remark else ""
-    verdict = judge_file(course, exercise.id, choice, strict=_must_be_strict(course, exercise))
+    with ExaminerPool(most_idle=1) as pool:
+        judge = PooledJudge(pool, course, strict=_must_be_strict(course, exercise))
+        verdict = judge.judge(exercise.id, read, record.file, secrets.randbelow(MAX_SEED))
     return verdict, "\n".join(filter(None, (remark, page)))
 
 
 def _trap_page(course: Course, exercise: Exercise, record: SubmissionRecord, read: Submission | Unreadable) -> str:
     """Return the page of a trap; empty if it is as it was handed out.
 
-    A trap that cannot be judged never costs the verdict on the module. The trap runs in a separate process, because
-    this one may hold the reference.
+    A trap that cannot be judged never costs the verdict on the module.
     """
     seed = secrets.randbelow(MAX_SEED)
     if is_unwritten(read):

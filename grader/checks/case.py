@@ -92,7 +92,6 @@ def make_case(
     calling_variants: tuple[CallingVariant, ...] = (),
     *,
     is_plain: bool = True,
-    compares_gradients: bool = True,
 ) -> Case:
     """Make the case for one set of sizes, from torch's current random state."""
     specs = check.all_inputs(exercise.interface)
@@ -114,7 +113,6 @@ def make_case(
         other_arguments={name: _other(value) for name, value in _arguments(exercise, check, smallest).items()},
         scaled=[name for name, spec in specs.items() if isinstance(spec, list)],
         is_plain=is_plain,
-        compares_gradients=compares_gradients,
     )
 
 

@@ -548,7 +548,7 @@ def require_close(
         return
     is_equal = (observed == expected) | (observed.isnan() & expected.isnan())  # (*S)
     difference = (observed.double() - expected.double()).abs().masked_fill(is_equal, 0.0)  # (*S)
-    off = difference > tolerance.absolute + tolerance.relative * expected.abs()
+    off = ~torch.isclose(observed, expected, tolerance.relative, tolerance.absolute, equal_nan=True)  # (*S)
     worst = pictures.place_of_largest(difference.nan_to_num(torch.inf))
     theirs, ours = numbers(float(expected[tuple(worst)]), float(observed[tuple(worst)]))
     raise Failure(

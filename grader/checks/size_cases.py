@@ -113,17 +113,18 @@ class SizeCasePlanner:
     def _edges(self, check: Property, name: str) -> list[SizeCase]:
         """Return the largest fixed sizes with one small axis of an input each: its smallest size, and one more.
 
-        Only axes with a range of their own in the first random sizes become small, and sizes that are multiples of the
-        axis with it. Gradients are not compared there.
+        A check with arguments of its own runs only at one more. Only axes with a range of their own in the first random
+        sizes become small, and sizes that are multiples of the axis with it. Gradients are not compared there.
         """
         if check.sizes or not check.walks_all_size_cases:
             return []
         smallest, largest = self.exercise.fixed_sizes[0], self.exercise.fixed_sizes[-1]
         axes = {axis for shape in check.all_inputs(self.exercise.interface).values() for axis in names_in(shape)}
+        first_step = 0 if check.is_plain() else 1
         edges = []
         for axis in [each for each in largest if each in axes & self._free_sizes]:
             multiples = [multiple for multiple, factor in self._factors.items() if factor == axis]
-            for size in range(smallest[axis], min(smallest[axis] + 2, largest[axis])):
+            for size in range(smallest[axis] + first_step, min(smallest[axis] + 2, largest[axis])):
                 scaled = {multiple: largest[multiple] * size // largest[axis] for multiple in multiples}
                 sizes = {**largest, **scaled, axis: size}
                 edges.append(SizeCase(name=f"{name}/{axis} {size}", sizes=sizes, compares_gradients=False))
@@ -153,8 +154,8 @@ class SizeCasePlanner:
         has_calling_variants = self.exercise.interface.kind.has_calling_variants
         random_cases = [
             _Sizes(
-                name=f"{name}/drawn {place}",
-                sizes=draw_sizes(random_sizes[place], f"{name}/drawn {place}"),
+                name=f"{name}/drawn-{place}",
+                sizes=draw_sizes(random_sizes[place], f"{name}/drawn-{place}"),
                 is_plain=not has_calling_variants or place == 0,
                 place=place,
             )
@@ -189,7 +190,7 @@ class SizeCasePlanner:
         exercise = self.exercise
         fixed_sizes, random_sizes = check.sizes or exercise.fixed_sizes, exercise.random_sizes
         sizes = {LAST_FIXED: fixed_sizes[-1]} if self._varies_last_fixed(check) else {}
-        sizes |= {random_sizes.index(spec): draw_sizes(spec, "any sizes") for spec in self._random_specs(check)}
+        sizes |= {random_sizes.index(spec): draw_sizes(spec, "any-sizes") for spec in self._random_specs(check)}
         return VariedCheck(
             id=check.id,
             places=(*sizes,),
@@ -245,7 +246,7 @@ def draw_sizes(spec: dict[str, Any], name: str) -> dict[str, int]:
 
 def _count_of_equal_sizes(spec: dict[str, Any]) -> int:
     """Return how many of the drawn sizes repeat an earlier one."""
-    sizes = draw_sizes(spec, "most equal")
+    sizes = draw_sizes(spec, "most-equal")
     return len(sizes) - len({*sizes.values()})
 
 

@@ -111,6 +111,16 @@ def exercise_called(course: Course, name: str) -> str | None:
     return None
 
 
+def require_no_title(course: Course, words: str) -> None:
+    """Raise `UsageError` with the exercise's command if only one exercise has these words in its title.
+
+    The command does not run at once, because this process has loaded all descriptions and must fork no workers.
+    """
+    exercise_id = exercise_titled(course, words)
+    if exercise_id is not None:
+        raise UsageError(f"to grade {exercise_id}, call it by its name or number: python -m grader {exercise_id}")
+
+
 def exercise_titled(course: Course, words: str) -> str | None:
     """Return the id of the only exercise whose title contains these words; None if there is none, or several."""
     from grader.spec.loading import load_exercise

@@ -159,19 +159,22 @@ def _print_completed(course: Course, exercise_id: str) -> None:
 def _grade_all(course: Course, seed: int | None, *, strict: bool, spawn: bool) -> int:
     """Grade every exercise and show the list. Return the largest exit code."""
     from grader.student.recording import record_verdict
-    from grader.verdict.judge import judge_file
+    from grader.verdict.judge import judge_choice, open_judge
 
     codes = []
-    for exercise_id in course.exercise_ids():
-        try:
-            with judging_note(exercise_id):
-                choice = choose_file(course, exercise_id)
-                verdict = judge_file(course, exercise_id, choice, seed=seed, spawn=spawn, strict=strict)
-        except (UsageError, BrokenExerciseError) as error:
-            click.echo(printable_lines(f"{exercise_id} was skipped: {error}"), err=True)
-            codes.append(error.exit_code)
-            continue
-        codes.append(record_verdict(course, choice.read, verdict).exit_code())
+    with open_judge(course, spawn=spawn, strict=strict) as judge:
+        for exercise_id in course.exercise_ids():
+            try:
+                with judging_note(exercise_id):
+                    choice = choose_file(course, exercise_id)
+                    verdict = judge_choice(judge, course, exercise_id, choice, seed=seed)
+            except (UsageError, BrokenExerciseError) as error:
+                click.echo(printable_lines(f"{exercise_id} was skipped: {error}"), err=True)
+                codes.append(error.exit_code)
+                continue
+            finally:
+                judge.forget()
+            codes.append(record_verdict(course, choice.read, verdict).exit_code())
     list_exercises()
     return max(codes, default=0)
 

@@ -27,6 +27,7 @@ from grader.sandbox.sandbox import control_process
 from grader.sandbox.torch_import import import_torch
 from grader.sandbox.wire import ClosedError, MalformedError
 from grader.spec.exercise import Limits
+from grader.spec.loading import loaded_exercises
 
 CAN_FORK = sys.platform == "linux"
 """Forking after importing torch is safe on Linux, unsafe on macOS and not available on Windows."""
@@ -46,6 +47,8 @@ def open_worker_source(
 ) -> WorkerSource:
     """Open a source of workers. Call this before loading any description, reference or check: workers are copies.
 
+    Raise `KitError` if this process has loaded a description with fixes.
+
     Import torch, and keep other processes from reading this one's memory. With `for_many`, opening takes a little
     longer and each worker starts faster. With `for_tests`, the same holds for workers that run a trap's tests. Each
     worker tries to read the secret folders and reports any success. The caller closes the source.
@@ -64,10 +67,11 @@ def has_threads() -> bool:
 class Forker:
     """Starts each worker as a fork of the nursery, which the constructor forks from this process.
 
-    Construct it before opening any check or reference. Several threads may start and kill workers.
+    Construct it before opening any description, check or reference. Several threads may start and kill workers.
     """
 
     def __init__(self, secret_folders: tuple[str, ...] = (), *, for_tests: bool = False) -> None:
+        _require_no_fixes()
         if has_threads():
             raise KitError(
                 "torch has started threads, so workers cannot be forked; unset OMP_NUM_THREADS and similar variables"
@@ -126,7 +130,8 @@ class Forker:
     def close(self) -> None:
         """End the nursery and all its workers; kill it if it does not end in time."""
         if self._ahead is not None:
-            self._worker_ahead().kill()
+            with contextlib.suppress(KitError):  # it has died, or could not fork
+                self._worker_ahead().kill()
         self._control.close()
         self._stderr.close()
         if not select.select([self._handle], [], [], NURSERY_END_SECONDS)[0]:
@@ -176,6 +181,13 @@ class Forker:
             why = last_complaint(self._stderr)
             message = f"the process that starts workers has died or hangs{why}; run the command again"
             raise LostNurseryError(message) from error
+
+
+def _require_no_fixes() -> None:
+    """Raise `KitError` if forked workers could read fixes in their copy of this process's memory."""
+    for exercise in loaded_exercises():
+        if exercise.edition.HAS_REFERENCE:
+            raise KitError(f"this process has loaded {exercise.id}, so workers that it forks could read its fixes")
 
 
 def _fork() -> int:

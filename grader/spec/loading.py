@@ -30,6 +30,11 @@ _loaded: dict[Path, tuple[list[Stamp | None], Exercise]] = {}
 """The exercises that this process has loaded. Each is valid until the stamp of one of its files changes."""
 
 
+def loaded_exercises() -> list[Exercise]:
+    """Return the exercises whose descriptions this process has loaded, wherever they are."""
+    return [exercise for _, exercise in _loaded.values()]
+
+
 def load_exercise(path: Path) -> Exercise:
     """Return the exercise in the file, from a cache if possible.
 

@@ -4,8 +4,6 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from grader.spec.fragments import put_back
-from grader.spec.loading import load_exercise
 from grader.spec.paths import USUAL_MODULE, Course, write_product
 from grader.student.notebook_file import notebook_content
 
@@ -35,8 +33,7 @@ def practice_course(home: Course) -> PracticeCourse:
         (folder / "README.md", "README.md"),
     ):
         _write(path, (TEMPLATES / f"{template}.j2").read_bytes())
-    reference = course.reference_text(FIRST_HUNT)
-    starter = put_back(reference, load_exercise(course.description(FIRST_HUNT)).defects)
+    starter = (TEMPLATES / "starter.py.j2").read_text(encoding="utf-8")
     for path, content in zip(course.editable_files(FIRST_HUNT), (starter, _notebook(starter)), strict=True):
         _write(course.pristine(path), content.encode())
         if not path.exists():

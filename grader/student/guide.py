@@ -54,7 +54,7 @@ from grader.submission.choice import is_edited
 from grader.verdict.attribution import DefectStatus
 from grader.verdict.causes import shown_causes
 from grader.verdict.judge import MAX_SEED, Judge, open_judge
-from grader.verdict.verdict import Result, Verdict, refuse
+from grader.verdict.verdict import Result, Verdict, can_be_examined, refuse
 
 ENOUGH_EVIDENCE = 2
 MOST_CAUSES = 3
@@ -81,18 +81,16 @@ def guide_hunt(
 
     Raise `UsageError` if no check can run on the file.
     """
-    exercise = load_exercise(course.description(exercise_id))
     choice = talk.read_file()
-    name, seed = course.shown(choice.path), secrets.randbelow(MAX_SEED)
-    refused = refuse(exercise, choice.read, name, seed)
-    if refused is not None:
+    name = course.shown(choice.path)
+    if not can_be_examined(choice.read):
         raise UsageError(f"{name} cannot run yet; python -m grader {exercise_id} says why")
-    assert isinstance(choice.read, Submission)
     with open_judge(course, first=exercise_id) as judge:
         with judging_note(choice.path.name):
-            verdict = judge(exercise_id, choice.read, name, seed)
+            verdict = judge(exercise_id, choice.read, name, secrets.randbelow(MAX_SEED))
         if not verdict.was_checked():
             raise UsageError(f"{name} cannot run yet; python -m grader {exercise_id} says why")
+        exercise = load_exercise(course.description(exercise_id))
         verdict = withhold(course, exercise, verdict)
         if is_recorded:
             record_shown(course, choice.read, verdict, is_attempt=False)

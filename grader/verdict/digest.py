@@ -13,9 +13,10 @@ them (in an f-string: one word beside a space), and none of the characters that 
 The values in an f-string count, because computing a value can fail.
 
 No code of the kit reads its own messages. Strings that code does read count, even if they look like phrases: operands
-of a comparison, keys, arguments of functions such as `startswith` or `re.search` (`READERS`), and constants of a module
-or a class, which may be used anywhere. In an exercise's own files every string counts, because a check may compare what
-a module prints or raises.
+of a comparison, items of a tuple, a list or a set, keys, arguments of functions such as `startswith` or `re.search`
+(`READERS`), and constants of a module or a class, which may be used anywhere. Any other string that code reads, such as
+a name that seeds random numbers, has no spaces. In an exercise's own files every string counts, because a check may
+compare what a module prints or raises.
 """
 
 import ast
@@ -156,11 +157,6 @@ def _write(node: Any, parts: list[str], *, is_read: bool, is_constant: bool) -> 
 
     `is_read`: code reads the strings in the node. `is_constant`: they are constants of a module or a class.
     """
-    if isinstance(node, list):
-        for item in node:
-            if not is_docstring(item):
-                _write(item, parts, is_read=is_read, is_constant=is_constant)
-        return
     if not isinstance(node, ast.AST):
         parts.append(repr(node))
         return
@@ -179,7 +175,11 @@ def _write(node: Any, parts: list[str], *, is_read: bool, is_constant: bool) -> 
         if field in UNUSED or value == [] or (value is None and kind is not ast.Constant):
             continue
         parts.append(f"{field}=")
-        _write(value, parts, is_read=is_read or (kind, field) in READ_FIELDS, is_constant=is_constant)
+        is_field_read = is_read or (kind, field) in READ_FIELDS
+        for part in value if isinstance(value, list) else [value]:
+            if not is_docstring(part):
+                is_item = field == "elts" and isinstance(part, STRINGS)
+                _write(part, parts, is_read=is_field_read or is_item, is_constant=is_constant)
     parts.append(")")
 
 

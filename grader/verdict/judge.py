@@ -22,7 +22,7 @@ from grader.submission.choice import Choice
 from grader.verdict.attribution import matching_variants
 from grader.verdict.matching import compare_deviations, find_partial_fixes
 from grader.verdict.near_misses import find_near_miss
-from grader.verdict.verdict import Verdict, make_verdict, refuse
+from grader.verdict.verdict import Verdict, can_be_examined, make_verdict, refuse
 
 MAX_SEED = 2**31
 MOST_MATCHING_VARIANTS = 4
@@ -59,21 +59,25 @@ def judging_file(
     reach files or the network. Raises `SpecError` for a wrong description and `BrokenExerciseError` if the reference
     fails.
     """
-    name = course.shown(choice.path)
-    kept = _kept[0] if _kept and not (spawn or strict) else None
-    if seed is None:
-        seed = kept.draw_seed() if kept else secrets.randbelow(MAX_SEED)
-    exercise = load_exercise(course.description(exercise_id))
-    refused = refuse(exercise, choice.read, name, seed)
-    if refused is not None:
-        yield refused
-        return
-    assert isinstance(choice.read, Submission)
-    if kept:
-        yield kept.judge(course, exercise_id, choice.read, name, seed)
-        return
-    with open_judge(course, spawn=spawn, strict=strict, first=exercise_id) as judge:
-        yield judge(exercise_id, choice.read, name, seed)
+    if not can_be_examined(choice.read):
+        yield _refused(course, exercise_id, choice, _seed(seed))
+    elif _kept and not (spawn or strict):
+        kept = _kept[0]
+        seed = kept.draw_seed() if seed is None else seed
+        yield kept.judge(course, exercise_id, choice.read, course.shown(choice.path), seed)
+    else:
+        with open_judge(course, spawn=spawn, strict=strict, first=exercise_id) as judge:
+            yield judge_choice(judge, course, exercise_id, choice, seed=seed)
+
+
+def judge_choice(
+    judge: "Judge", course: Course, exercise_id: str, choice: Choice, *, seed: int | None = None
+) -> Verdict:
+    """Return the verdict of an open judge on a file, also if the file cannot be examined."""
+    seed = _seed(seed)
+    if can_be_examined(choice.read):
+        return judge(exercise_id, choice.read, course.shown(choice.path), seed)
+    return _refused(course, exercise_id, choice, seed)
 
 
 def judge_and_record(
@@ -86,18 +90,28 @@ def judge_and_record(
 
     Raises what `judging_file` raises.
     """
-    name, seed = course.shown(choice.path), secrets.randbelow(MAX_SEED)
-    refused = refuse(load_exercise(course.description(exercise_id)), choice.read, name, seed)
-    if refused is not None:
-        return refused, None
-    assert isinstance(choice.read, Submission)
+    if not can_be_examined(choice.read):
+        return _refused(course, exercise_id, choice, _seed(None)), None
     with open_judge(course, first=exercise_id) as judge:
-        verdict = judge(exercise_id, choice.read, name, seed)
+        verdict = judge_choice(judge, course, exercise_id, choice)
         for check in checks_of(verdict):
             failed = judge.record(exercise_id, choice.read, verdict.seed, check)
             if failed is not None:
                 return verdict, failed
     return verdict, None
+
+
+def _refused(course: Course, exercise_id: str, choice: Choice, seed: int) -> Verdict:
+    """Return the verdict on a file that cannot be examined."""
+    exercise = load_exercise(course.description(exercise_id))
+    verdict = refuse(exercise, choice.read, course.shown(choice.path), seed)
+    assert verdict is not None
+    return verdict
+
+
+def _seed(seed: int | None) -> int:
+    """Return the seed, or a fresh, secret one."""
+    return secrets.randbelow(MAX_SEED) if seed is None else seed
 
 
 @contextmanager
@@ -106,6 +120,7 @@ def open_judge(
 ) -> Iterator["Judge"]:
     """Open a judge with its own worker source, before any description, check or reference is opened.
 
+    Raise `KitError` if this process has loaded a description with fixes, which workers would then hold too.
     `first` names the exercise for which a worker is started ahead. A judge `for_many` submissions starts a little more
     slowly and judges each submission faster.
     """

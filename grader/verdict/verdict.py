@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from enum import StrEnum
+from typing import TypeGuard
 
 from msgspec import Struct, structs
 
@@ -148,14 +149,17 @@ def score_of(exercise: Exercise, statuses: Mapping[str, DefectStatus], *, is_fix
     return points + (exercise.nothing_else_broke if is_fixed else 0.0)
 
 
+def can_be_examined(read: Submission | Unreadable) -> TypeGuard[Submission]:
+    """Return whether `refuse` refuses a file in no exercise."""
+    return isinstance(read, Submission) and why_too_large(read) is None
+
+
 def refuse(exercise: Exercise, read: Submission | Unreadable, file: str, seed: int) -> Verdict | None:
     """Return the verdict on a file that is unreadable or too large; None if it can be examined."""
-    if isinstance(read, Submission):
-        too_large = why_too_large(read)
-        if too_large is None:
-            return None
-        read = too_large
-    return not_gradable(exercise, file, seed, Finding(kind=FailureKind.UNREADABLE, message=read.reason))
+    why = why_too_large(read) if isinstance(read, Submission) else read
+    if why is None:
+        return None
+    return not_gradable(exercise, file, seed, Finding(kind=FailureKind.UNREADABLE, message=why.reason))
 
 
 def not_gradable(

@@ -50,6 +50,7 @@ from grader.verdict.attribution import DefectStatus
 from grader.verdict.judge import open_judge
 from grader.verdict.signatures import KEY_SEED
 from grader.verdict.verdict import Verdict
+from tests.support.forgetting import forget_descriptions
 from tests.support.paths import ROOT
 from tests.support.sampling import subsets_to_judge
 
@@ -301,6 +302,7 @@ def submissions(course: Course, exercise_id: str, wrong: int) -> dict[str, str]:
 
 
 def verdicts(course: Course, exercise_id: str, texts: dict[str, str], seed: int) -> dict[str, Verdict]:
+    forget_descriptions()
     with open_judge(course) as judge:
         return {
             name: judge(exercise_id, submission_from_text(text), "attention.py", seed) for name, text in texts.items()
@@ -542,17 +544,10 @@ def by_heart(course: Course, edition: Course) -> str:
     known = {}
     for size_case in size_cases_of(check, exercise, seed).all():
         seed_draws(size_case.name)
-        case = make_case(
-            exercise,
-            check,
-            size_case.sizes,
-            size_case.calling_variants,
-            is_plain=size_case.is_plain,
-            compares_gradients=size_case.compares_gradients,
-        )
+        case = make_case(exercise, check, size_case.sizes, size_case.calling_variants, is_plain=size_case.is_plain)
         reference.draw(size_case.name, lambda case=case: case)
         theirs = reference.build(case.arguments)
-        if case.is_plain and not case.compares_gradients:
+        if case.is_plain and not size_case.compares_gradients:
             known[key_of(case.inputs["x"])] = theirs.call("", **case.inputs).tolist(), {}
         elif case.is_plain:
             passed = theirs.differentiate(None, "", **case.inputs)

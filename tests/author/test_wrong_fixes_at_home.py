@@ -10,6 +10,7 @@ from grader.submission import submission_from_text
 from grader.verdict.attribution import DefectStatus
 from grader.verdict.judge import open_judge
 from grader.verdict.verdict import Result, Verdict
+from tests.support.forgetting import forget_descriptions
 from tests.support.paths import CORPUS
 
 EXERCISES = sorted(path.stem for path in (CORPUS / "wrong_fixes").glob("*.yaml"))
@@ -23,6 +24,7 @@ def test_no_wrong_fix_is_called_fixed_at_home(course, tmp_path, exercise_id):
     edition = Course(root=tmp_path / "out")
     fixes = load_wrong_fixes(course, exercise_id)
 
+    forget_descriptions()
     with open_judge(edition) as judge:
         fixed = {
             fix.name

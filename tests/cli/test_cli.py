@@ -203,16 +203,17 @@ def test_pipes_in_place_of_the_kits_own_files_stop_no_command(run_cli, own_cours
     assert done.returncode in (0, 1), done.stdout + done.stderr
 
 
-def test_an_exercise_may_be_called_by_words_of_its_title(course):
+def test_words_of_a_title_identify_its_exercise(course):
     assert exercise_titled(course, "circled in red") == "exercise_35"
     assert exercise_titled(course, "how the sentence ends") == "exercise_03"
     assert exercise_titled(course, "the") is None
     assert exercise_titled(course, "no such title") is None
 
 
-def test_options_may_follow_words_of_a_title(own_course, run_cli):
-    done = run_cli("how", "the", "sentence", "ends", "--json", cwd=own_course.root)
-    assert json.loads(done.stdout)["exercise"] == "exercise_03"
+def test_words_of_a_title_are_answered_with_the_command_of_the_exercise(course, run_cli):
+    done = run_cli("how", "the", "sentence", "ends", "--json", cwd=course.root)
+    advice = "to grade exercise_03, call it by its name or number: python -m grader exercise_03"
+    assert (done.returncode, done.stderr) == (2, f"grader: {advice}\n")
 
 
 def test_outside_a_course_no_other_one_is_used_in_silence(run_cli, tmp_path):

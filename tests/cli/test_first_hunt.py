@@ -1,8 +1,12 @@
 """`start`: one tiny hunt, from its first grading to its end, with the commands of every hunt."""
 
 import re
+from pathlib import Path
 
-from grader.student.first_hunt import FIRST_HUNT
+from grader.spec.fragments import put_back
+from grader.spec.loading import load_exercise
+from grader.spec.paths import Course
+from grader.student.first_hunt import FIRST_HUNT, practice_course
 
 FILE = f".grader/start/exercises/{FIRST_HUNT}/attention.py"
 WRONG, RIGHT = "weights.sum()", "weights.sum(dim=-1, keepdim=True)"
@@ -65,3 +69,10 @@ def test_whoever_has_graded_a_real_hunt_does_not_begin_with_the_tiny_one(own_cou
     page = run_cli("start", cwd=own_course.root).stdout
     assert page.startswith("Your first hunt: exercise_02")
     assert done_steps(page) == [1, 2, 3]
+
+
+def test_the_starter_is_the_reference_with_its_bug_put_back(tmp_path: Path) -> None:
+    course = practice_course(Course(root=tmp_path))
+    defects = load_exercise(course.description(FIRST_HUNT)).defects
+    starter = course.pristine(course.editable_files(FIRST_HUNT)[0]).read_text(encoding="utf-8")
+    assert put_back(course.reference_text(FIRST_HUNT), defects) == starter

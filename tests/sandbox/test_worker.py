@@ -535,6 +535,17 @@ def test_a_nursery_that_dies_leaves_the_reason_on_stderr() -> None:
     lost.close()
 
 
+def test_a_nursery_that_dies_while_it_starts_a_worker_is_closed_all_the_same() -> None:
+    import_torch()
+    before = Household()
+    lost = Forker()
+    lost.start_ahead(Limits())
+    os.kill(lost._process, signal.SIGKILL)
+    lost.close()
+    after = Household()
+    assert (after.processes, after.descriptors) == (before.processes, before.descriptors)
+
+
 def test_a_nursery_that_does_not_end_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
     import_torch()
     before = Household()

@@ -7,6 +7,7 @@ from grader.spec.loading import load_exercise
 from grader.student.evidence import find_call
 from grader.submission import submission_from_text
 from grader.verdict.judge import open_judge
+from tests.support.forgetting import forget_descriptions
 from tests.support.paths import ROOT
 from tests.support.separation import separating_claims
 
@@ -23,6 +24,7 @@ def test_some_claim_separates_the_starter_from_the_reference(course, exercise_id
     exercise = load_exercise(course.description(exercise_id))
     reference = course.reference_text(exercise_id)
     right, starter = (submission_from_text(each) for each in (reference, put_back(reference, exercise.defects)))
+    forget_descriptions()
     with open_judge(course, first=exercise_id) as judge:
         verdict = judge(exercise_id, starter, "starter", SEED)
         call, values = find_call(judge, exercise, starter, verdict)

@@ -51,6 +51,7 @@ AMPLE, TIGHT = "{load: 20, check: 10, total: 40}", "{load: 1.5, check: 1, total:
 """Seconds for attacks that end by themselves, even on a busy machine, and for those that wait for a deadline."""
 
 CANARY_TEST = '"""{canary}"""\n\n\ndef test_nothing_that_a_submission_could_fail():\n    pass\n'
+DEFECT_TITLE = "\n    title: "
 ORDER_SECONDS = 0.5
 """How many seconds the next worker may take to start after a verdict."""
 
@@ -204,7 +205,10 @@ class _Ground:
 
 
 def copy_course(root: Path, canary: str, seconds: str) -> None:
-    """Copy the exercise, with its own limits, and with the canary in every file that is secret."""
+    """Copy the exercise, with its own limits, and with the canary in every file that is secret.
+
+    In the description, the canary is also in a value, which a process holds after it has read the file.
+    """
     for part in ("exercises", "solutions"):
         shutil.copytree(ROOT / part / EXERCISE, root / part / EXERCISE)
     solution, hidden = root / "solutions" / EXERCISE, root / "tests" / "hidden" / EXERCISE
@@ -214,6 +218,10 @@ def copy_course(root: Path, canary: str, seconds: str) -> None:
     for name, addition in (("exercise.yaml", f"{limits}# {canary}\n"), ("attention.py", f"# {canary}\n")):
         with (solution / name).open("a", encoding="utf-8") as file:
             file.write(addition)
+    description = solution / "exercise.yaml"
+    text = description.read_text(encoding="utf-8")
+    assert DEFECT_TITLE in text
+    description.write_text(text.replace(DEFECT_TITLE, f"{DEFECT_TITLE}{canary} "), encoding="utf-8")
 
 
 def _left_processes(word: str) -> list[str]:

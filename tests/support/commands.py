@@ -10,6 +10,7 @@ import traceback
 from pathlib import Path
 from typing import IO, NoReturn
 
+from tests.support.forgetting import forget_descriptions
 from tests.support.paths import ROOT
 
 Done = subprocess.CompletedProcess[str]
@@ -44,6 +45,7 @@ def run_fork(*arguments: object, cwd: Path = ROOT, timeout: float = SECONDS, col
 
 def _become_program(arguments: list[str], cwd: Path, columns: int, files: tuple[IO[bytes], IO[bytes]]) -> NoReturn:
     try:
+        forget_descriptions()
         os.chdir(cwd)
         os.environ["COLUMNS"] = str(columns)
         for number, file in enumerate(files, 1):

@@ -9,6 +9,7 @@ from grader.spec.loading import load_exercise
 from grader.spec.paths import Course
 from grader.submission import Submission, submission_from_text
 from grader.verdict.verdict import Result, Verdict
+from tests.support.forgetting import forget_descriptions
 
 SEED = 7
 AMPLE = Limits(seconds=Seconds(load=60, check=60, total=240))
@@ -19,6 +20,7 @@ class Judge:
     """Return the verdict when called with an exercise's id and a source text or submission."""
 
     def __init__(self, course: Course) -> None:
+        forget_descriptions()
         import_torch(for_many=True)
         from grader.processes.worker_source import Forker
 

@@ -5,6 +5,7 @@ from grader.spec.paths import Course
 from grader.trap.judge import TrapJudge
 from grader.trap.relay import Trap
 from grader.trap.result import Caught, Standing, TestResult, TrapResult
+from tests.support.forgetting import forget_descriptions
 
 SEED = 11
 
@@ -36,6 +37,7 @@ class Traps:
     """Judges the text of a trap."""
 
     def __init__(self, course: Course) -> None:
+        forget_descriptions()
         import_torch()
         from grader.processes.worker_source import Forker
 

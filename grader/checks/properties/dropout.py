@@ -1,5 +1,7 @@
 """Properties of dropout: when it acts, and on which tensors."""
 
+from contextlib import suppress
+
 import torch
 
 from grader.checks.case import Case
@@ -17,6 +19,7 @@ from grader.checks.compare import (
 from grader.checks.context import Context, runs
 from grader.checks.outcome import FailureKind
 from grader.checks.outputs import nth_output, require_declared
+from grader.checks.properties.symmetries import scale_inputs
 from grader.checks.proxies import ModuleProxy
 from grader.checks.session import SubjectError
 from grader.sandbox.probes import dropout
@@ -76,10 +79,19 @@ def try_dropout_only_in_training(check: DropoutOnlyInTraining, context: Context,
             observed="the same one every time",
             comparison=Comparison(relation=Relation.DIFFERENT),
         )
-    ours, theirs = context.pair(check, case.built_with(check.probability, 1.0))
+    _compare_all_dropped(check, context, case)
+    if case.sizes == (check.sizes or context.exercise.fixed_sizes)[0] and _keeps_float64(context):
+        with suppress(SubjectError):  # another check reports a module that fails in float64
+            _compare_all_dropped(check, context, case, "float64")
+
+
+def _compare_all_dropped(check: DropoutOnlyInTraining, context: Context, case: Case, dtype: str = "") -> None:
+    """Compare the output with the reference's where everything is dropped."""
+    ours, theirs = context.pair(check, case.built_with(check.probability, 1.0), dtype=dtype)
     ours.training = theirs.training = True
-    compared = Compared(action="in training mode with dropout 1")
-    compare(nth_output(ours(**case.inputs), 0), nth_output(theirs(**case.inputs), 0), compared)
+    inputs = {**case.inputs, **scale_inputs(case, 1.0, dtype)}
+    compared = Compared(action=f"in training mode with dropout 1{dtype and f', in {dtype}'}")
+    compare(nth_output(ours(**inputs), 0), nth_output(theirs(**inputs), 0), compared)
 
 
 @runs(DropoutActsOnWeights)
@@ -116,8 +128,13 @@ def try_dropout_acts_on_weights(check: DropoutActsOnWeights, context: Context, c
         )
     _require_chances(is_kept.view(times, *weights.shape), weights.abs() > LEAST_WEIGHT, chance, action, check.called)
     is_last = case.sizes == (check.sizes or context.exercise.fixed_sizes)[-1]
-    if is_last and not check.inputs and any(isinstance(check, KeepsDtype) for check in context.exercise.checks):
+    if is_last and not check.inputs and _keeps_float64(context):
         _require_slopes(context, case, action)
+
+
+def _keeps_float64(context: Context) -> bool:
+    """Return whether the exercise requires that modules work in float64."""
+    return any(isinstance(check, KeepsDtype) and check.dtype == "float64" for check in context.exercise.checks)
 
 
 def _require_slopes(context: Context, case: Case, action: str) -> None:

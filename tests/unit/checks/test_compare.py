@@ -115,8 +115,9 @@ def test_numbers_that_overflow_in_both_are_alike_and_the_others_are_compared() -
         compare(torch.full((2,), float("nan")), torch.full((2,), float("nan")), "output", tolerance)
         with pytest.raises(Failure, match=r"output element 2: expected 0\.5, observed 0\.7$"):
             compare(torch.tensor([float("nan"), float("inf"), 0.7]), expected, "output", tolerance)
-        with pytest.raises(Failure, match=r"expected inf, observed nan"):
+        with pytest.raises(Failure, match=r"expected inf, observed nan") as caught:
             compare(torch.tensor([float("nan"), float("nan"), 0.5]), expected, "output", tolerance)
+        assert (caught.value.finding.elements_off, caught.value.finding.elements) == (1, 3)
 
 
 def test_dicts_are_compared_key_by_key() -> None:

@@ -11,6 +11,7 @@ from grader.checks.outcome import Explanation, ExplanationKind
 from grader.report.findings import explanation_words, sentence
 from grader.submission import submission_from_text
 from grader.verdict.judge import open_judge
+from tests.support.forgetting import forget_descriptions
 
 B, T, E = 3, 5, 12
 
@@ -90,6 +91,7 @@ def test_an_ignored_mask_is_explained_and_another_fault_under_a_mask_is_not(cour
 def judged(course, text: str) -> dict[str, Explanation | None]:
     """What explains each failure."""
     submission = submission_from_text(text)
+    forget_descriptions()
     with open_judge(course) as judge:
         verdict = judge("exercise_02", submission, "attention.py", 7)
     return {each.check: each.finding.explanation for each in verdict.checks if each.finding}

@@ -19,6 +19,7 @@ from grader.sandbox.torch_import import import_torch
 from grader.spec.loading import load_exercise
 from grader.spec.paths import Course
 from grader.submission import submission_from_text
+from tests.support.forgetting import forget_descriptions
 from tests.support.judging import Judge
 from tests.support.paths import ROOT
 from tests.support.sampling import others_slow
@@ -281,6 +282,7 @@ def test_a_check_that_is_run_once_more_leaves_nothing_of_its_first_run_behind(ow
     reference = submission_from_text(source_of("solutions"))
 
     import_torch()
+    forget_descriptions()
     forker = Forker()
     try:
         with Runner(own_course, exercise, forker) as runner:

@@ -10,6 +10,7 @@ from grader.submission.choice import choice_of
 from grader.verdict.attribution import DefectStatus
 from grader.verdict.judge import judge_file
 from grader.verdict.verdict import Result
+from tests.support.forgetting import forget_descriptions
 from tests.support.notebooks import code, markdown, notebook
 
 EXERCISE = "exercise_03"
@@ -28,6 +29,7 @@ def grade(course, tmp_path):
     def grade(content: str | bytes, name: str = "attention.py"):
         path = tmp_path / name
         path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        forget_descriptions()  # a test may grade several files
         verdict = judge_file(course, EXERCISE, choice_of(path), seed=5)
         screen = render_terminal(verdict, load_exercise(course.description(EXERCISE)), width=400)
         assert "Traceback" not in screen
@@ -134,6 +136,7 @@ def test_a_file_without_its_function_is_refused_with_those_that_it_has(course, t
         ("x = 1\n", "none"),
     ):
         path.write_text(content, encoding="utf-8")
+        forget_descriptions()
         verdict = judge_file(course, "exercise_31", choice_of(path), seed=5)
         reason = f"there is no function critic_loss; the functions found: {found}; name your function critic_loss"
         assert refused(verdict) == reason

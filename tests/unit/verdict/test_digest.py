@@ -200,6 +200,10 @@ DIFFERENT = {
     "a key": ('x = {"by position": f}', 'x = {"in order": f}'),
     "a key that is looked up": ('x = a["by position"]', 'x = a["in order"]'),
     "a case": ('match a:\n    case "by position":\n        f()', 'match a:\n    case "in order":\n        f()'),
+    "words that are looked for": (
+        'x = any(word in a for word in ("no kernel", "not implemented"))',
+        'x = any(word in a for word in ("no kernel", "is not implemented"))',
+    ),
     "a beginning": ('x = a.startswith("called by")', 'x = a.startswith("called in")'),
     "a pattern": ('x = re.search("not enough memory", a)', 'x = re.search("out of memory", a)'),
     "axes": ('x = einsum("ab cd, cd ef", a, b)', 'x = einsum("ab cd, ef cd", a, b)'),
