@@ -1,9 +1,7 @@
 """Grade from Python: `grade` judges one submission, `agrade` does so in asyncio, `grade_many` any number of them."""
 
-import operator
 import os
 import re
-import secrets
 import threading
 import time
 from collections.abc import Iterable, Iterator
@@ -18,11 +16,11 @@ from grader.processes.examiner_process import CancelledError, ExaminerDiedError,
 from grader.processes.pool import ExaminerPool
 from grader.spec.loading import load_exercise
 from grader.spec.paths import TRAP, Course, find_course
+from grader.spec.seeds import require_seed, secret_seed
 from grader.submission import Submission, Unreadable, read_submission, read_text
 from grader.trap.pooled import PooledTrapJudge
 from grader.trap.reading import refuse_trap, trap_of
 from grader.trap.result import TrapResult
-from grader.verdict.judge import MAX_SEED
 from grader.verdict.pooled_judge import PooledJudge
 from grader.verdict.verdict import Result, Verdict, not_judged
 
@@ -451,19 +449,8 @@ def open_course(folder: str | Path | None) -> Course:
     return Course(root=Path(folder).absolute())
 
 
-def plain_seed(seed: int) -> int:
-    """Return a seed of any type for whole numbers, such as numpy's, as an `int`. Raise `UsageError` for others."""
-    try:
-        number = operator.index(seed)
-    except TypeError:
-        number = -1
-    if isinstance(seed, bool) or not 0 <= number < MAX_SEED:
-        raise UsageError(f"seed is {seed!r}; use a whole number from 0 to {MAX_SEED - 1}")
-    return number
-
-
 def _seed(seed: int | None) -> int:
-    return secrets.randbelow(MAX_SEED) if seed is None else plain_seed(seed)
+    return secret_seed() if seed is None else require_seed(seed)
 
 
 def _timeout(timeout: float | None) -> float | None:

@@ -7,7 +7,6 @@ as everyone else.
 import ast
 import difflib
 import os
-import secrets
 import shlex
 import subprocess
 import sys
@@ -32,6 +31,7 @@ from grader.report.tables import render_hint
 from grader.report.trap import render_trap
 from grader.spec.loading import load_exercise
 from grader.spec.paths import Course, find_course, write_cache
+from grader.spec.seeds import secret_seed
 from grader.student.conversation import END_OF_PROMPT
 from grader.student.explanations import load_explained
 from grader.student.hints import next_hint, uncounted_on_error
@@ -43,7 +43,6 @@ from grader.submission.reading import LONE_SURROGATE
 from grader.submission.submission import unix_lines, without_magics
 from grader.trap.pooled import PooledTrapJudge
 from grader.trap.reading import trap_of
-from grader.verdict.judge import MAX_SEED
 from grader.verdict.pooled_judge import PooledJudge
 from grader.verdict.verdict import Verdict
 
@@ -180,7 +179,7 @@ T = TypeVar("T")
 
 _pool = ExaminerPool(most_idle=1)
 _trap_pool = ExaminerPool(most_idle=1)
-_seed = secrets.randbelow(MAX_SEED)
+_seed = secret_seed()
 """One seed for all gradings of a kernel, so that the reference's answers are computed only once."""
 
 CODE = "--code"
@@ -311,7 +310,7 @@ def _grade(exercise_id: str, submission: Submission) -> NotebookVerdict:
 
 def _trap(exercise_id: str, cell: str) -> str:
     course, trap = _course(), trap_of(_from_cell(cell), "this cell")
-    home, seed = home_of(course, exercise_id), secrets.randbelow(MAX_SEED)
+    home, seed = home_of(course, exercise_id), secret_seed()
     result = PooledTrapJudge(_trap_pool, course, lanes=usable_cores()).judge(exercise_id, trap, seed, home=home)
     return render_trap(result, details_of(course, result), has_next=True, shell=Shell.NOTEBOOK)
 

@@ -1,7 +1,6 @@
 """The program of an autograder package: grade a student's files and write the results that the platform reads."""
 
 import os
-import secrets
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -24,10 +23,10 @@ from grader.sandbox.sandbox import become_nobody, drop_capabilities
 from grader.spec.exercise import Exercise
 from grader.spec.loading import load_exercise
 from grader.spec.paths import Course, write_product
+from grader.spec.seeds import secret_seed
 from grader.submission import Submission, Unreadable
 from grader.trap.pooled import PooledTrapJudge
 from grader.trap.reading import is_unwritten, refuse_trap, trap_of
-from grader.verdict.judge import MAX_SEED
 from grader.verdict.pooled_judge import PooledJudge
 from grader.verdict.verdict import Verdict, not_gradable
 
@@ -103,12 +102,12 @@ def _verdict(course: Course, exercise: Exercise, folder: Path) -> tuple[Verdict,
         listed = "; ".join(skipped.lines())
         reason = f"nothing to grade was handed in: hand in {module} or {Path(module).stem}.ipynb"
         why = Finding(kind=FailureKind.MISSING, message=f"{reason} ({listed})" if listed else reason)
-        return not_gradable(exercise, module, secrets.randbelow(MAX_SEED), why), page
+        return not_gradable(exercise, module, secret_seed(), why), page
     record, read = modules[0]
     remark = f"Graded: {record.file}; {record.remark}." if record.remark else ""
     with ExaminerPool(most_idle=1) as pool:
         judge = PooledJudge(pool, course, strict=_must_be_strict(course, exercise))
-        verdict = judge.judge(exercise.id, read, record.file, secrets.randbelow(MAX_SEED))
+        verdict = judge.judge(exercise.id, read, record.file, secret_seed())
     return verdict, "\n".join(filter(None, (remark, page)))
 
 
@@ -117,7 +116,7 @@ def _trap_page(course: Course, exercise: Exercise, record: SubmissionRecord, rea
 
     A trap that cannot be judged never costs the verdict on the module.
     """
-    seed = secrets.randbelow(MAX_SEED)
+    seed = secret_seed()
     if is_unwritten(read):
         return ""
     refused = refuse_trap(exercise, read, record.file, seed)

@@ -33,7 +33,7 @@ from grader.spec.properties import (
 WIDTH = 120
 """The columns at which the page's sentences are wrapped."""
 
-MOST_LAYER = 100
+MAX_LAYER = 100
 """The author describes a layer whose code has more characters."""
 
 PROMISES: dict[type[Property], str] = {
@@ -158,7 +158,7 @@ def _layer_rows(exercise: Exercise, reference: str, starter: str) -> Iterator[tu
         return
     in_starter = {*_layers(starter, entry)}
     for name, noun, made in _layers(reference, entry):
-        is_shown = len(made) <= MOST_LAYER and (name, noun, made) in in_starter
+        is_shown = len(made) <= MAX_LAYER and (name, noun, made) in in_starter
         yield f"`{name}`", noun + (f"`{made}`" if is_shown else blank("its kind, its shape and its meaning"))
 
 

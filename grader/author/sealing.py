@@ -19,8 +19,8 @@ from grader.submission import submission_from_text
 from grader.verdict.near_misses import near_miss_texts
 from grader.verdict.signatures import KEY_SEED, extend_time_limit, find_key, require_all_passed
 
-MOST_SEEDS = 3
-MOST_BYTES = 1_300_000
+MAX_SEEDS = 3
+MAX_BYTES = 1_300_000
 """Seeds are recorded while all answers fit into this many bytes."""
 
 FIRST_SEED = 5
@@ -42,7 +42,7 @@ class SealedExercise(Struct, frozen=True, kw_only=True):
 
 
 def seal(
-    course: Course, runner: Runner, most_bytes: int = MOST_BYTES, *, explained_by: WorkerSource | None = None
+    course: Course, runner: Runner, most_bytes: int = MAX_BYTES, *, explained_by: WorkerSource | None = None
 ) -> SealedExercise:
     """Record the answers of the reference and the failures of its variants, at as many seeds as fit.
 
@@ -68,7 +68,7 @@ def _record(course: Course, runner: Runner, most_bytes: int) -> tuple[bytes, boo
     runner.reference = new_reference(course, exercise)
     content, fails_starter = b"", True
     with extend_time_limit(runner):
-        for seed in range(KEY_SEED, KEY_SEED + MOST_SEEDS):
+        for seed in range(KEY_SEED, KEY_SEED + MAX_SEEDS):
             fails_here = _record_seed(course, runner, recorder, seed)
             longer = recorder.content()
             if not content and len(longer) > FIRST_SEED * most_bytes:

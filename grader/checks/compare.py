@@ -23,7 +23,7 @@ from grader.sandbox.text import as_index, excerpt, listed_first
 from grader.spec.kinds import Part
 
 FEWEST_DIGITS = 3
-MOST_DIGITS = 17
+MAX_DIGITS = 17
 """This many digits distinguish any two float64 numbers."""
 
 
@@ -254,10 +254,10 @@ def number(value: float) -> str:
 
 def numbers(expected: float, observed: float) -> tuple[str, str]:
     """Format two numbers with enough digits to distinguish them; integers with all their digits."""
-    if expected.is_integer() and observed.is_integer() and max(abs(expected), abs(observed)) < 10**MOST_DIGITS:
+    if expected.is_integer() and observed.is_integer() and max(abs(expected), abs(observed)) < 10**MAX_DIGITS:
         return f"{expected:.0f}", f"{observed:.0f}"
     digits = FEWEST_DIGITS
-    while digits < MOST_DIGITS and f"{expected:.{digits}g}" == f"{observed:.{digits}g}":
+    while digits < MAX_DIGITS and f"{expected:.{digits}g}" == f"{observed:.{digits}g}":
         digits += 1
     return f"{expected:.{digits}g}", f"{observed:.{digits}g}"
 

@@ -14,14 +14,14 @@ import torch
 from grader.checks.outcome import Explanation, ExplanationKind
 from grader.sandbox.values import flatten
 
-MOST_ELEMENTS = 20_000
+MAX_ELEMENTS = 20_000
 """Larger tensors are not explained; the smallest sizes that fail are small enough."""
 
 FEWEST_ELEMENTS = 6
 """Fewer values would fit too many explanations."""
 
 FEWEST_IN_A_ROW = 3
-MOST_SLICES = 12
+MAX_SLICES = 12
 """The most slices along one axis that are compared with each other."""
 
 Candidate = tuple[Explanation, torch.Tensor]
@@ -30,7 +30,7 @@ Candidate = tuple[Explanation, torch.Tensor]
 
 def explain(observed: torch.Tensor, expected: torch.Tensor, relative: float, absolute: float) -> Explanation | None:
     """Return the first explanation that predicts `observed` from `expected`, both (*S, N); None if none does."""
-    if not FEWEST_ELEMENTS <= observed.numel() <= MOST_ELEMENTS or observed.shape != expected.shape:
+    if not FEWEST_ELEMENTS <= observed.numel() <= MAX_ELEMENTS or observed.shape != expected.shape:
         return None
     ours, theirs = observed.double(), expected.double()
     if not bool(torch.isfinite(ours).all() & torch.isfinite(theirs).all()):
@@ -82,7 +82,7 @@ def _reordered(ours: torch.Tensor, theirs: torch.Tensor) -> Iterator[Candidate]:
     """Try the slices along an axis in another order: for each slice its nearest neighbour in `theirs`."""
     for axis in range(theirs.dim()):
         count = theirs.size(axis)
-        if not 1 < count <= MOST_SLICES or theirs.numel() // count < FEWEST_IN_A_ROW:
+        if not 1 < count <= MAX_SLICES or theirs.numel() // count < FEWEST_IN_A_ROW:
             continue
         rows = theirs.movedim(axis, 0).reshape(count, -1)  # (n_a, numel / n_a)
         distances = torch.cdist(ours.movedim(axis, 0).reshape(count, -1), rows)  # (n_a, n_a)

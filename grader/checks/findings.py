@@ -49,7 +49,7 @@ NOT_RAISED = re.compile(r"DID NOT RAISE (?:<class '(?:\w+\.)*)?(\w+)")
 REWRITTEN = re.compile(r"^assert ", re.MULTILINE)
 """The beginning of the text that pytest adds to an assertion's message: the check's own code."""
 
-MOST_ASSERTION_TEXT = 400
+MAX_ASSERTION_TEXT = 400
 """The most characters of an assertion's message that a finding shows."""
 
 INTERACTIVE_CALLS = {"EOFError": "input()", "BdbQuit": "breakpoint()"}
@@ -201,4 +201,4 @@ def _assertion_text(error: BaseException) -> str:
     if not_raised:
         return f"expected {not_raised[1]}, got no exception"
     text = REWRITTEN.split(str(error), maxsplit=1)[0].strip()
-    return cut(text, MOST_ASSERTION_TEXT) or "an assertion of this check does not hold"
+    return cut(text, MAX_ASSERTION_TEXT) or "an assertion of this check does not hold"

@@ -117,15 +117,15 @@ class Location(Struct, frozen=True, kw_only=True):
         return f"{self.label}, line {self.line}" + (f", column {self.column}" if self.column else "")
 
 
-MOST_LINES = 10
-MOST_LINE_BYTES = 200
+MAX_LINES = 10
+MAX_LINE_BYTES = 200
 """A finding shows at most this many of the last lines that a submission printed, each cut to this length."""
 
 
 def last_lines(printed: bytes) -> str:
     """Return the last lines of printed output as text."""
-    lines = printed[-MOST_LINES * MOST_LINE_BYTES :].rstrip(b"\n").split(b"\n")
-    return b"\n".join(line[:MOST_LINE_BYTES] for line in lines[-MOST_LINES:]).decode("utf-8", "replace")
+    lines = printed[-MAX_LINES * MAX_LINE_BYTES :].rstrip(b"\n").split(b"\n")
+    return b"\n".join(line[:MAX_LINE_BYTES] for line in lines[-MAX_LINES:]).decode("utf-8", "replace")
 
 
 class PictureKind(StrEnum):

@@ -20,12 +20,12 @@ Gradients = Mapping[str, "torch.Tensor | None"]
 
 
 MATRIX = 2
-MOST_AXES = 6
+MAX_AXES = 6
 LARGEST_MAP = 24
 """The most rows and columns of a map, so that even a verdict with a dozen maps is sent in a millisecond."""
 
-MOST_HEADS = 4
-MOST_BARS = 12
+MAX_HEADS = 4
+MAX_BARS = 12
 ROUNDED = 1e-3
 """Tolerance for the sum of attention weights, in any dtype."""
 
@@ -72,7 +72,7 @@ def values(
     None if the tensors cannot be drawn.
     """
     if (
-        not 0 < observed.dim() <= MOST_AXES
+        not 0 < observed.dim() <= MAX_AXES
         or observed.is_complex()
         or observed.shape != expected.shape
         or not observed.numel()
@@ -110,7 +110,7 @@ def lone_weights(weights: torch.Tensor, worst_sum: list[int], keys: int) -> Pict
     `worst_sum` is the index of the row, without the axis of keys; `keys` is that axis. None if it cannot be drawn.
     """
     keys %= weights.dim()
-    if not MATRIX < weights.dim() <= MOST_AXES or not keys or not weights.numel():
+    if not MATRIX < weights.dim() <= MAX_AXES or not keys or not weights.numel():
         return None
     at = [*worst_sum[:keys], 0, *worst_sum[keys:]]
     return _weights({"yours": weights.detach().double()}, at, keys, marks_row=True)
@@ -124,7 +124,7 @@ def gradients(observed: Gradients, expected: Gradients) -> Picture:
         if gradient is not None
     }
     missing = [name for name, (theirs, ours) in sizes.items() if theirs and not ours]
-    shown = [*missing, *(name for name in sizes if name not in missing)][:MOST_BARS]
+    shown = [*missing, *(name for name in sizes if name not in missing)][:MAX_BARS]
     names = [name for name in sizes if name in shown]
     theirs, ours = ([[sizes[name][index] for name in names]] for index in (0, 1))
     marked = [(0, index) for index, name in enumerate(names) if name in missing]
@@ -140,8 +140,8 @@ def _weights(tensors: dict[str, torch.Tensor], at: list[int], keys: int, *, mark
     heads, maps = range(0), []
     for title, tensor in tensors.items():
         matrices = tensor.permute(order)[tuple(at[:-3])]
-        start = max(0, min(at[-3] - MOST_HEADS + 1, len(matrices) - MOST_HEADS))
-        heads = range(start, min(start + MOST_HEADS, len(matrices)))
+        start = max(0, min(at[-3] - MAX_HEADS + 1, len(matrices) - MAX_HEADS))
+        heads = range(start, min(start + MAX_HEADS, len(matrices)))
         first, area = _area(at[-2], at[-1])
         for head in heads:
             cells = matrices[head][area].tolist()

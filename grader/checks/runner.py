@@ -48,7 +48,7 @@ from grader.submission import Submission
 FINGERPRINT_LENGTH = 8
 SYNTAX_ERRORS = ("SyntaxError", "IndentationError", "TabError")
 FUNCTION = re.compile(r"^(?:async )?def (\w{1,80})", re.MULTILINE)
-MOST_FUNCTIONS = 10
+MAX_FUNCTIONS = 10
 """How many functions a message lists if the one to grade is missing."""
 
 
@@ -467,7 +467,7 @@ def _until_a_failure(runs: Iterator[_CheckRun]) -> Iterator[_CheckRun]:
 def _function_names(submission: Submission) -> list[str]:
     """Return the names of the first top-level functions, found by a search: parsing a hostile source may crash."""
     names = (found[1] for chunk in submission.chunks for found in FUNCTION.finditer(chunk.text))
-    return list(islice(names, MOST_FUNCTIONS))
+    return list(islice(names, MAX_FUNCTIONS))
 
 
 def _fingerprints(tree: str) -> str:

@@ -69,7 +69,7 @@ class SubjectNotTriedError(SubjectError):
     """The submission hung too often in training mode, so it is not called in training mode again."""
 
 
-MOST_HANGS = 2
+MAX_HANGS = 2
 """How often a submission may hang at one place before the kit stops running it."""
 
 
@@ -174,8 +174,8 @@ class Session:
         """Return why no more checks run; empty if they do."""
         for place in dict.fromkeys(place for place, _ in self._hangs):
             times = sum(self._hangs[place, way] for way in Way)
-            if times >= MOST_HANGS and (self._hangs[place, Way.PLAINLY] or not self._answers_plainly):
-                return f"it hung {MOST_HANGS} times {place}, so it is not run again"
+            if times >= MAX_HANGS and (self._hangs[place, Way.PLAINLY] or not self._answers_plainly):
+                return f"it hung {MAX_HANGS} times {place}, so it is not run again"
         total = self.exercise.limits.seconds.total
         return f"the {total:g} s for all checks were used up before this check" if self._budget.is_over() else ""
 
@@ -215,9 +215,9 @@ class Session:
             self._worker = None
 
     def _require_no_hangs_in_training(self) -> None:
-        if sum(times for (_, way), times in self._hangs.items() if way is Way.IN_TRAINING) >= MOST_HANGS:
+        if sum(times for (_, way), times in self._hangs.items() if way is Way.IN_TRAINING) >= MAX_HANGS:
             raise SubjectNotTriedError(
-                f"it hung {MOST_HANGS} times in training mode, so it is not called in training mode again"
+                f"it hung {MAX_HANGS} times in training mode, so it is not called in training mode again"
             )
 
     def _allow(self, name: str, seconds: float) -> None:

@@ -17,7 +17,7 @@ from grader.spec.properties import Property
 LAST_FIXED = -1
 """The place of the last fixed size case among those at which calling variants run."""
 
-MOST_TRIES = 50
+MAX_TRIES = 50
 """The most attempts to draw sizes that all differ."""
 
 
@@ -234,7 +234,7 @@ def draw_sizes(spec: dict[str, Any], name: str) -> dict[str, int]:
     factors_first = sorted(spec, key=lambda size: isinstance(spec[size], list) and isinstance(spec[size][0], str))
     is_random = any(isinstance(size, list) and size[-2] != size[-1] for size in spec.values())
     sizes: dict[str, int] = {}
-    for _ in range(MOST_TRIES if is_random else 1):
+    for _ in range(MAX_TRIES if is_random else 1):
         sizes = {}
         for size in factors_first:
             *factor, low, high = spec[size] if isinstance(spec[size], list) else (spec[size], spec[size])

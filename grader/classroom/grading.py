@@ -2,7 +2,6 @@
 
 import contextlib
 import itertools
-import secrets
 import signal
 import time
 from collections.abc import Callable, Sequence
@@ -26,7 +25,7 @@ from grader.errors import SpecError, UsageError
 from grader.report.console import Column, Line, ended_by_signals, fitted_table, printable, render_page
 from grader.spec.loading import load_exercise
 from grader.spec.paths import Course
-from grader.verdict.judge import MAX_SEED
+from grader.spec.seeds import secret_seed
 
 MEGABYTE, GIGABYTE = 1 << 20, 1 << 30
 
@@ -93,7 +92,7 @@ def grade_submissions(
         for text in _memory_warning(course, running):
             warn(text)
         class_list = ClassList(book, options.roster, layout.people())
-        seeds = (options.seed, book.seed(), secrets.randbelow(MAX_SEED))
+        seeds = (options.seed, book.seed(), secret_seed())
         seed = next(each for each in seeds if each is not None)
         batch = Batch(course, book, running, seed=seed, shares=options.shares, show=show(layout.total))
         recorded = {"shares": options.shares, "layout": layout.name, "options": options.layout}

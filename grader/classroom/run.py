@@ -23,7 +23,7 @@ from grader.verdict.verdict import refuse
 IN_FLIGHT = 4
 """Submissions in progress for each examiner, so that no examiner waits while the gradebook is written."""
 
-MOST_WAITING = 256
+MAX_WAITING = 256
 """The most submissions that wait for the verdict of a similar one."""
 
 TICK_SECONDS = 1.0
@@ -130,7 +130,7 @@ class Batch:
         self._gradebook.end_batch(batch)
 
     def _is_full(self) -> bool:
-        return len(self._running) >= IN_FLIGHT * self._engine.width or self._deduplicator.waiting >= MOST_WAITING
+        return len(self._running) >= IN_FLIGHT * self._engine.width or self._deduplicator.waiting >= MAX_WAITING
 
     def _take(self, files: SubmissionFiles, loader: SubmissionLoader) -> None:
         """Load one submission and queue it, unless the gradebook has its verdict or it needs none."""

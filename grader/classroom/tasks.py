@@ -15,6 +15,7 @@ from grader.classroom.layouts.files import SubmissionFiles, storable
 from grader.errors import BrokenExerciseError, KitError, OpenHostError, SpecError
 from grader.processes.pool import ExaminerPool
 from grader.spec.paths import TRAP, Course
+from grader.spec.seeds import SEEDS
 from grader.submission import Submission, Unreadable, read_submission
 from grader.submission.choice import SourceFile, choose_between, read_source
 from grader.submission.reading import read_text
@@ -23,7 +24,6 @@ from grader.trap.pooled import PooledTrapJudge
 from grader.trap.reading import trap_of
 from grader.trap.result import TrapResult
 from grader.verdict.digest import exercise_digest, kit_version, torch_version
-from grader.verdict.judge import MAX_SEED
 from grader.verdict.pooled_judge import PooledJudge
 from grader.verdict.verdict import Verdict
 
@@ -117,7 +117,7 @@ def seed_of_attempt(key: str, seed: int, attempt: int) -> int:
     if not attempt:
         return seed
     digest = hmac.digest(key.encode(), f"{seed}/{attempt}".encode(), "sha256")
-    return int.from_bytes(digest[:8]) % MAX_SEED
+    return int.from_bytes(digest[:8]) % SEEDS
 
 
 DedupeKey = tuple[str, Versions, int]

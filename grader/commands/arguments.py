@@ -241,16 +241,14 @@ def exercises_argument() -> Callable[[Command], Command]:
 
 
 def _require_seed(_ctx: click.Context, _parameter: click.Parameter, value: int | None) -> int | None:
-    from grader.verdict.judge import MAX_SEED  # other commands do not need it
+    from grader.spec.seeds import require_seed  # other commands do not need it
 
-    if value is not None and value >= MAX_SEED:
-        raise click.BadParameter(f"{value} is too large; use a seed from 0 to {MAX_SEED - 1}")
-    return value
+    return None if value is None else require_seed(value)
 
 
 def seed_option(text: str) -> Callable[[Command], Command]:
     """Return a decorator that adds `--seed` with this help text."""
-    return click.option("--seed", type=click.IntRange(0), callback=_require_seed, help=text)
+    return click.option("--seed", type=int, callback=_require_seed, help=text)
 
 
 def file_option(text: str) -> Callable[[Command], Command]:

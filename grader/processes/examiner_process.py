@@ -21,7 +21,7 @@ from grader.sandbox import wire
 from grader.sandbox.wire import ClosedError
 from grader.spec.paths import PACKAGE
 
-MOST_DEATHS = 2
+MAX_DEATHS = 2
 """Number of process deaths after which a request is given up."""
 
 P = ParamSpec("P")
@@ -106,7 +106,7 @@ class ExaminerProcess:
             if self._stamps.get(request.topic, request.stamps) != request.stamps:
                 self.close()
             self._stamps[request.topic] = request.stamps
-        for _ in range(MOST_DEATHS):
+        for _ in range(MAX_DEATHS):
             frame = None if self.is_cancelled else self._ask_once(request)
             if frame is not None:
                 reply = msgspec.msgpack.decode(frame, type=_Reply)

@@ -53,10 +53,10 @@ class StackFrame(Struct, frozen=True, kw_only=True):
     function: str
 
 
-MOST_STDERR_BYTES = 10_000
+MAX_STDERR_BYTES = 10_000
 """How much of the end of stderr is read."""
 
-MOST_MESSAGE = 300
+MAX_MESSAGE = 300
 """The most characters of a line of stderr in a message."""
 
 FRAME = re.compile(rb'^  File "([^"\n]{1,500})", line (\d{1,9}) in ([\w<>]{1,100})$', re.MULTILINE)
@@ -196,7 +196,7 @@ class Worker:
             time.sleep(0.005)
         return [
             StackFrame(label=label.decode("ascii", "replace"), line=int(line), function=name.decode("ascii", "replace"))
-            for label, line, name in FRAME.findall(dump[-MOST_STDERR_BYTES:])
+            for label, line, name in FRAME.findall(dump[-MAX_STDERR_BYTES:])
         ]
 
     def kill(self) -> None:
@@ -231,9 +231,9 @@ def _read(file: IO[bytes], start: int) -> bytes:
 
 def last_complaint(stderr: IO[bytes]) -> str:
     """Return the last line on stderr in parentheses, to append to a message; empty if there is none."""
-    text = _read(stderr, 0)[-MOST_STDERR_BYTES:].decode("utf-8", "replace")
+    text = _read(stderr, 0)[-MAX_STDERR_BYTES:].decode("utf-8", "replace")
     lines = [line.strip() for line in text.split("\n") if line.strip()]
-    return f" ({cut(lines[-1], MOST_MESSAGE)})" if lines else ""
+    return f" ({cut(lines[-1], MAX_MESSAGE)})" if lines else ""
 
 
 def output_files() -> tuple[IO[bytes], IO[bytes]]:

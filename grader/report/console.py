@@ -183,7 +183,7 @@ def beside(left: Text, right: Text, left_width: int) -> Table:
     return table
 
 
-MOST_COLUMNS = 120
+MAX_COLUMNS = 120
 
 NOTE_SECONDS = 0.5
 """Seconds after which a waiting student is informed that grading continues."""
@@ -237,7 +237,7 @@ def has_screen() -> bool:
 
 
 def width() -> int:
-    return min(shutil.get_terminal_size((100, 24)).columns, MOST_COLUMNS)
+    return min(shutil.get_terminal_size((100, 24)).columns, MAX_COLUMNS)
 
 
 def height() -> int:

@@ -20,7 +20,7 @@ from grader.spec.fields import MaskKind
 from grader.verdict.attribution import Reason, UnknownReason
 from grader.verdict.verdict import Verdict
 
-MOST_OF_A_FINDING = 160
+MAX_OF_A_FINDING = 160
 """The longest excerpt of a finding beside a reason."""
 
 CALLING_VARIANT_WORDS = {
@@ -202,7 +202,7 @@ def reason_with_finding(reason: Reason | None, verdict: Verdict) -> str:
     if reason is None:
         return ""
     findings = (each.finding for each in verdict.checks if each.check == reason.check and each.finding)
-    shown = next((cut(" ".join(sentence(each).split()), MOST_OF_A_FINDING) for each in findings), "")
+    shown = next((cut(" ".join(sentence(each).split()), MAX_OF_A_FINDING) for each in findings), "")
     words = reason_words(reason, {reason.check: in_words(reason.check)})
     return printable(f"{words}: {shown}" if reason.check else words)
 

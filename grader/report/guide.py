@@ -9,10 +9,10 @@ from grader.checks.outcome import Picture
 from grader.report.console import INDENT, Line, beside, indented, printable
 from grader.report.picture import shaded
 
-MOST_TEXT = 600
+MAX_TEXT = 600
 OPTION_WIDTH = 4
 LINE_WIDTH = 6
-MOST_NAME = 40
+MAX_NAME = 40
 
 FORMS = (
     ("{tensor} unchanged {line}", "the code on line {line} leaves it as it was"),
@@ -56,16 +56,16 @@ def card_title(number: int, name: str, aim: str) -> list[Line]:
 def question_lines(text: str, options: Sequence[str]) -> list[Line]:
     """Return a question with its numbered options."""
     numbered = [
-        beside(Text(f"{number:>3}", "bold"), Text(f" {printable(option, MOST_TEXT)}"), OPTION_WIDTH)
+        beside(Text(f"{number:>3}", "bold"), Text(f" {printable(option, MAX_TEXT)}"), OPTION_WIDTH)
         for number, option in enumerate(options, 1)
     ]
-    return [Text(), Text(printable(text, MOST_TEXT)), *numbered]
+    return [Text(), Text(printable(text, MAX_TEXT)), *numbered]
 
 
 def answered_lines(*, is_right: bool | None, right: str, label: str = "Right answer") -> list[Line]:
     """Return whether an answer was right, and the right one; `is_right` is None for a skipped question."""
     mark = {True: ("✓", "green"), False: ("✗", "red"), None: ("·", "dim")}[is_right]
-    return [Text.assemble(mark, f" {label}: {printable(right, MOST_TEXT)}")]
+    return [Text.assemble(mark, f" {label}: {printable(right, MAX_TEXT)}")]
 
 
 def happens_lines(happens: str, picture: Picture | None, width: int) -> list[Line]:
@@ -73,7 +73,7 @@ def happens_lines(happens: str, picture: Picture | None, width: int) -> list[Lin
     drawn = shaded(picture, width - INDENT) if picture else []
     for line in drawn:
         line.no_wrap = True
-    return [Text(f"  Your file: {printable(happens, MOST_TEXT)}"), *(indented(line) for line in drawn)]
+    return [Text(f"  Your file: {printable(happens, MAX_TEXT)}"), *(indented(line) for line in drawn)]
 
 
 def value_lines(rows: Sequence[tuple[str, int, str, str, str]], parameters: Sequence[str], note: str) -> list[Line]:
@@ -83,8 +83,8 @@ def value_lines(rows: Sequence[tuple[str, int, str, str, str]], parameters: Sequ
     for row_function, line, name, described, kind in rows:
         if row_function != function:
             function = row_function
-            lines.append(Text(f"in {printable(function, MOST_NAME)}", "dim"))
-        label = f"{line:>{LINE_WIDTH}}  {printable(name, MOST_NAME):<20} "
+            lines.append(Text(f"in {printable(function, MAX_NAME)}", "dim"))
+        label = f"{line:>{LINE_WIDTH}}  {printable(name, MAX_NAME):<20} "
         lines.append(Text.assemble((label[:LINE_WIDTH], "dim"), label[LINE_WIDTH:], f"{described} ", (kind, "dim")))
     return [*lines, *plain_lines(f"parameters: {', '.join(parameters)}", style="dim")] if parameters else lines
 
@@ -111,7 +111,7 @@ def form_lines(example: Example) -> list[Line]:
 def claim_lines(*, is_true: bool | None, evidence: str) -> list[Line]:
     """Return the answer to a claim."""
     word, style = {True: ("true", "bold green"), False: ("false", "bold red"), None: ("no answer", "yellow")}[is_true]
-    return [Text.assemble("  ", (word, style), f": {printable(evidence, MOST_TEXT)}")]
+    return [Text.assemble("  ", (word, style), f": {printable(evidence, MAX_TEXT)}")]
 
 
 def answer_now_lines(
@@ -139,9 +139,9 @@ def answer_now_lines(
     mark = Text(" ✓", "green") if is_changed else Text(" ·", "dim")
     moved = f" (line {line} now)" if line else ""
     texts = (
-        f"{printable(claim, MOST_TEXT)}{moved}",
+        f"{printable(claim, MAX_TEXT)}{moved}",
         f"before your edits: {str(before).lower()}",
-        f"now: {printable(answer, MOST_TEXT)}",
+        f"now: {printable(answer, MAX_TEXT)}",
         meaning,
     )
     return [beside(mark, Text("\n".join(texts)), OPTION_WIDTH)]
@@ -149,4 +149,4 @@ def answer_now_lines(
 
 def plain_lines(*texts: str, style: str = "") -> list[Line]:
     """Return texts as lines."""
-    return [Text(printable(text, MOST_TEXT), style) for text in texts]
+    return [Text(printable(text, MAX_TEXT), style) for text in texts]

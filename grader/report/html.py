@@ -14,6 +14,7 @@ from markupsafe import Markup
 from msgspec import Struct
 
 from grader.checks.outcome import Finding, Outcome, Status
+from grader.report.causes import Cause, say_the_same, shown_causes
 from grader.report.check_names import CheckNames, check_name, check_names
 from grader.report.console import printable, printable_ends, printable_line, printable_lines
 from grader.report.findings import explanation_words, full_text, sentence, size_words
@@ -54,12 +55,11 @@ from grader.report.view import Attempt
 from grader.spec.exercise import Announcement, Exercise
 from grader.trap.result import TrapResult
 from grader.verdict.attribution import DefectStatus
-from grader.verdict.causes import Cause, say_the_same, shown_causes
 from grader.verdict.verdict import Result, Verdict
 
-MOST_TEXT = 600
+MAX_TEXT = 600
 HIDDEN_TEST = "A check that was written for this exercise alone."
-MOST_PICTURES = 3
+MAX_PICTURES = 3
 """The most pictures on one page; more rarely add anything."""
 
 
@@ -124,13 +124,13 @@ def render_trap_report(result: TrapResult, *, has_seed: bool = True) -> str:
     return _template("trap").render(exercise=result.exercise, text=text)
 
 
-CHART_HEIGHT, BAR_WIDTH, BAR_GAP, MOST_BARS = 48, 10, 4, 60
+CHART_HEIGHT, BAR_WIDTH, BAR_GAP, MAX_BARS = 48, 10, 4, 60
 """Sizes of the chart of attempts, in units of the SVG, and the most attempts in it."""
 
 
 def _chart(attempts: Sequence[Attempt], max_score: float) -> Markup:
     """Draw the points of the last attempts as bars; nothing if there is only one attempt."""
-    shown = attempts[-MOST_BARS:]
+    shown = attempts[-MAX_BARS:]
     if len(shown) < 2:  # noqa: PLR2004 - one bar shows nothing
         return Markup("")
     bars = []
@@ -168,7 +168,7 @@ def _view(
         "run": " · ".join([*([f"seed {verdict.seed}"] if has_seed else []), f"{verdict.seconds:.2f} s"]),
         "file": printable(verdict.file),
         "is_gradable": verdict.was_checked(),
-        "reason": printable(verdict.reason, MOST_TEXT) if verdict.reason else "",
+        "reason": printable(verdict.reason, MAX_TEXT) if verdict.reason else "",
         "checks_note": checks_note(verdict, exercise),
         "line": "\n".join(filter(None, line_and_caret(verdict))),
         "rows": _rows(verdict, exercise, listed) if verdict.was_checked() else [],
@@ -176,7 +176,7 @@ def _view(
         "lessons": lessons(verdict, exercise, fixed),
         "findings_title": findings_title(verdict, exercise),
         "causes": [
-            _cause(cause, exercise, has_picture=number < MOST_PICTURES, has_printed=cause is printing)
+            _cause(cause, exercise, has_picture=number < MAX_PICTURES, has_printed=cause is printing)
             for number, cause in enumerate(shown)
         ],
         "hidden_defects": hidden_defects_words(verdict, shown),
@@ -210,7 +210,7 @@ def _cause(cause: Cause, exercise: Exercise, *, has_picture: bool, has_printed: 
     finding = cause.finding
     return {
         "mark": cause_word(cause),
-        "text": printable_ends(sentence(finding), MOST_TEXT),
+        "text": printable_ends(sentence(finding), MAX_TEXT),
         "explanation": f"{capitalized(explanation_words(finding.explanation))}." if finding.explanation else "",
         "place": printable(str(finding.location)) if finding.location else "",
         "line": printable_line(finding.location.text.strip()) if finding.location else "",

@@ -15,7 +15,7 @@ from grader.spec.schema import DIALECT, field_descriptions
 from grader.verdict.attribution import DefectStatus
 from grader.verdict.verdict import FORMAT_VERSION, DefectVerdict, Result, Verdict
 
-MOST_PATH = 4096
+MAX_PATH = 4096
 """The longest path in characters; a longer one is cut."""
 
 
@@ -114,7 +114,7 @@ def _as_data(verdict: Verdict) -> VerdictData:
     return VerdictData(
         format_version=FORMAT_VERSION,
         exercise=verdict.exercise,
-        file=printable(verdict.file, MOST_PATH),
+        file=printable(verdict.file, MAX_PATH),
         outcome=verdict.outcome,
         reason=None if verdict.reason is None else printable(verdict.reason),
         score=verdict.score,

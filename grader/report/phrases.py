@@ -8,13 +8,13 @@ from msgspec import Struct
 from rich.text import Text
 
 from grader.checks.outcome import FailureKind, Finding, Status
+from grader.report.causes import Cause, group_causes, hides_defects, hiding_crash, shown_causes
 from grader.report.check_names import CheckNames, check_name, check_names, listed_checks
 from grader.report.console import INDENT, Line, marked, printable, printable_line
 from grader.report.findings import reason_words, size_words
 from grader.sandbox.text import as_arguments
 from grader.spec.exercise import Announcement, Defect, Exercise
 from grader.verdict.attribution import DefectStatus, UnknownReason
-from grader.verdict.causes import Cause, group_causes, hides_defects, hiding_crash, shown_causes
 from grader.verdict.verdict import DefectVerdict, Result, Verdict
 
 OPEN_LAYERS = {
@@ -29,8 +29,8 @@ OPEN_LAYERS = {
 CAUSE_WORDS = {Status.CRASHED: "crash", Status.TIMED_OUT: "hangs", Status.NOT_RUN: "no run"}
 """The word in the margin for each status. A check with status `failed` gets "wrong"."""
 
-MOST_FINDING_TEXT = 240
-MOST_BEFORE_CARET = 80
+MAX_FINDING_TEXT = 240
+MAX_BEFORE_CARET = 80
 """Columns up to which a caret is shown; further right it could wrap."""
 
 SIMILARITY = 0.8
@@ -143,7 +143,7 @@ def advice_lines(verdict: Verdict) -> list[Line]:
 
 def advice(verdict: Verdict) -> list[str]:
     """Return the advice of checks, which costs no points."""
-    return [printable(outcome.advice, MOST_FINDING_TEXT) for outcome in verdict.checks if outcome.advice]
+    return [printable(outcome.advice, MAX_FINDING_TEXT) for outcome in verdict.checks if outcome.advice]
 
 
 def near_miss_hint(verdict: Verdict, exercise: Exercise) -> str:
@@ -290,7 +290,7 @@ def line_and_caret(verdict: Verdict) -> tuple[str, str]:
     if at is None:
         return "", ""
     before = printable_line(at.text[: at.column - 1])
-    caret = f"       │ {' ' * len(before)}^" if 0 < at.column <= MOST_BEFORE_CARET else ""
+    caret = f"       │ {' ' * len(before)}^" if 0 < at.column <= MAX_BEFORE_CARET else ""
     return f"  {at.line:>4} │ {printable_line(at.text)}", caret
 
 

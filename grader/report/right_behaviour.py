@@ -4,6 +4,7 @@ A finding that only names a wrong number says little. The experiments beside it 
 """
 
 from grader.checks.outcome import FailureKind, Status
+from grader.report.causes import Cause, hiding_crash, shown_causes
 from grader.spec.exercise import Exercise
 from grader.spec.fields import shape_of
 from grader.spec.properties import (
@@ -19,7 +20,6 @@ from grader.spec.properties import (
     SamplesDoNotMix,
     SamplesInAnyOrder,
 )
-from grader.verdict.causes import Cause, hiding_crash, shown_causes
 from grader.verdict.verdict import Verdict
 
 SENTENCES: dict[type[Property], str] = {
@@ -36,7 +36,7 @@ SENTENCES: dict[type[Property], str] = {
 }
 """The meaning of a passing check, the most telling first."""
 
-MOST_SENTENCES = 3
+MAX_SENTENCES = 3
 
 
 def right_behaviour(verdict: Verdict, exercise: Exercise) -> list[str]:
@@ -51,7 +51,7 @@ def right_behaviour(verdict: Verdict, exercise: Exercise) -> list[str]:
         for check in exercise.checks
         if check.id in passed and type(check) not in failed_kinds
     }
-    return [found[kind] for kind in SENTENCES if kind in found][:MOST_SENTENCES]
+    return [found[kind] for kind in SENTENCES if kind in found][:MAX_SENTENCES]
 
 
 def _says_only_a_value(cause: Cause) -> bool:

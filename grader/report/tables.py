@@ -216,18 +216,18 @@ def _solved(progress: Progress, best: Attempt) -> str:
 
 
 MARGIN = 5
-MOST_STEP_TEXT = 2000
+MAX_STEP_TEXT = 2000
 
 
 def render_hint(hint: Hint, *, width: int = 100, color: bool = False) -> str:
     """Render the hint's title, its steps so far, and the next action."""
-    lines: list[Line] = [Text(printable(hint.title, MOST_STEP_TEXT), "bold")] if hint.steps else []
-    lines += [Text(printable(hint.caveat, MOST_STEP_TEXT), "yellow")] if hint.steps and hint.caveat else []
+    lines: list[Line] = [Text(printable(hint.title, MAX_STEP_TEXT), "bold")] if hint.steps else []
+    lines += [Text(printable(hint.caveat, MAX_STEP_TEXT), "yellow")] if hint.steps and hint.caveat else []
     lines += [Text()] if hint.steps else []
     for number, step in enumerate(hint.steps, 1):
         is_newest = number == len(hint.steps)
         mark = Text(f"{number:>2} ", "bold green" if is_newest else "dim") if hint.total > 1 else Text(" ·")
-        lines.append(beside(mark, Text(printable(step, MOST_STEP_TEXT), "" if is_newest else "dim"), MARGIN))
+        lines.append(beside(mark, Text(printable(step, MAX_STEP_TEXT), "" if is_newest else "dim"), MARGIN))
     if hint.steps and hint.total > 1:
         lines += [Text(), *_action_lines(f"Step {len(hint.steps)} of {hint.total}. {hint.next_action}", hint, width)]
     elif hint.next_action:

@@ -7,6 +7,7 @@ from rich.table import Table
 from rich.text import Text
 
 from grader.checks.outcome import in_words
+from grader.report.causes import Cause, group_causes, shown_causes
 from grader.report.check_names import check_names
 from grader.report.console import (
     INDENT,
@@ -21,7 +22,7 @@ from grader.report.console import (
 )
 from grader.report.findings import explanation_words, sentence
 from grader.report.phrases import (
-    MOST_FINDING_TEXT,
+    MAX_FINDING_TEXT,
     STATUS_WORDS,
     Shell,
     Tone,
@@ -50,7 +51,6 @@ from grader.report.picture import shaded
 from grader.report.right_behaviour import right_behaviour
 from grader.spec.exercise import Exercise
 from grader.verdict.attribution import DefectStatus
-from grader.verdict.causes import Cause, group_causes, shown_causes
 from grader.verdict.verdict import DefectVerdict, Result, Verdict
 
 MARKS = {
@@ -63,7 +63,7 @@ REST_STYLES = {Tone.GOOD: "green", Tone.BAD: "red", Tone.OPEN: "dim"}
 
 ANY_HEIGHT = 1000
 SCREEN_LINES = 30
-MOST_CAUSES = 5
+MAX_CAUSES = 5
 BEFORE_PRINTS = 3
 """Causes that have precedence over the submission's output."""
 
@@ -75,7 +75,7 @@ ROW_WIDTH = 46
 LEAST_NOTE = 26
 """If a note has fewer columns than this, it goes below its row."""
 NOTE_INDENT = 2
-MOST_PLACE = 80
+MAX_PLACE = 80
 
 
 def render_terminal(
@@ -142,7 +142,7 @@ def _line_count(*texts: str) -> int:
 def _fitting(blocks: list[str], room: int) -> list[str]:
     """Return the first block and as many more as fit, with room for the line that counts the omitted blocks."""
     chosen = blocks[:1]
-    for block in blocks[1:MOST_CAUSES]:
+    for block in blocks[1:MAX_CAUSES]:
         is_last = len(chosen) + 1 == len(blocks)
         if _line_count(*chosen, block) + (not is_last) > room:
             break
@@ -214,13 +214,13 @@ class _PageParts:
     def _cause(self, cause: Cause) -> list[Line]:
         finding = cause.finding
         mark = cause_word(cause)
-        text = Text(printable_ends(sentence(finding), MOST_FINDING_TEXT))
+        text = Text(printable_ends(sentence(finding), MAX_FINDING_TEXT))
         lines: list[Line] = [marked((f"{mark:>{INDENT - 2}}  ", "red"), text)]
         if finding.explanation:
             lines.append(indented(Text(f"{capitalized(explanation_words(finding.explanation))}.")))
         if finding.location:
             line = printable_line(finding.location.text.strip())
-            place = (f"{printable(str(finding.location), MOST_PLACE)}: ", "dim")
+            place = (f"{printable(str(finding.location), MAX_PLACE)}: ", "dim")
             lines.append(indented(Text.assemble(place, line, no_wrap=True, overflow="ellipsis")))
         names = {check: in_words(check) for check in cause.checks} if self._names else self._check_names
         lines.append(indented(Text(cause_notes(cause, self._exercise, names), "dim")))

@@ -8,15 +8,15 @@ from rich.text import Text
 
 from grader.report.console import Line, beside, printable, render_page
 from grader.report.phrases import Shell, counted, points
-from grader.sandbox.traps.messages import MOST_TESTS
+from grader.sandbox.traps.messages import MAX_TESTS
 from grader.trap.counting import SUBSETS_POINTS
 from grader.trap.relay import TEST_SECONDS, TRAP_SECONDS
 from grader.trap.result import Caught, DefectResult, Standing, TestResult, TrapResult
 
 LABEL_WIDTH = 12
-MOST_NAME = 44
-MOST_REASON = 180
-MOST_NUMBERS = 6
+MAX_NAME = 44
+MAX_REASON = 180
+MAX_NUMBERS = 6
 SMALL_DIFFERENCE = 1e-3
 """A difference below this is a matter of rounding: another tolerance helps."""
 
@@ -31,7 +31,7 @@ REASONS = {
         "numbers of gaussian and torch"
     ),
     Standing.TOO_MANY: (
-        f"a trap may have at most {MOST_TESTS} tests, and each set of parameters counts as one; this test did not run"
+        f"a trap may have at most {MAX_TESTS} tests, and each set of parameters counts as one; this test did not run"
     ),
     Standing.NOT_RUN: (
         f"all tests together used up {TRAP_SECONDS:g} s before this test had run on every right implementation"
@@ -150,7 +150,7 @@ def _problem(result: TrapResult) -> str:
 
 
 def _test_words(test: TestResult, *, is_at_home: bool) -> Text:
-    name = printable(test.name, MOST_NAME)
+    name = printable(test.name, MAX_NAME)
     if test.standing is Standing.COUNTS:
         return Text.assemble((name, "green"), f"  accepts {test.accepts} of {test.of}")
     return Text.assemble((name, "yellow"), f"  does not count: {reason_of(test, is_at_home=is_at_home)}")
@@ -166,29 +166,29 @@ def reason_of(test: TestResult, *, is_at_home: bool = False) -> str:
         remedy = "choose inputs and a tolerance at which it always passes"
         return f"it fails on {_some_right(test)}, but not at every seed; {remedy}"
     if test.standing is Standing.FAILS_EARLY:
-        return f"it fails before it calls the subject: {_at_line(test)}{printable(test.reason, MOST_REASON)}"
+        return f"it fails before it calls the subject: {_at_line(test)}{printable(test.reason, MAX_REASON)}"
     if test.standing is Standing.ENDED:
-        return f"{printable(test.reason, MOST_REASON)}; a test ends by an assertion, not by an exit"
+        return f"{printable(test.reason, MAX_REASON)}; a test ends by an assertion, not by an exit"
     return REASONS[test.standing]
 
 
 def _some_right(test: TestResult) -> str:
     if len(test.fails_on) == test.of:
         return "every right implementation"
-    numbers = ", ".join(map(str, test.fails_on[:MOST_NUMBERS])) + (", ..." if len(test.fails_on) > MOST_NUMBERS else "")
+    numbers = ", ".join(map(str, test.fails_on[:MAX_NUMBERS])) + (", ..." if len(test.fails_on) > MAX_NUMBERS else "")
     return f"{len(test.fails_on)} of {test.of} right implementations (number {numbers})"
 
 
 def _failure(test: TestResult) -> str:
     changed = f"; it changes {test.changed} and does not change it back" if test.changed else ""
-    return f"{_at_line(test)}{printable(test.reason, MOST_REASON)}{changed}; {_remedy(test)}"
+    return f"{_at_line(test)}{printable(test.reason, MAX_REASON)}{changed}; {_remedy(test)}"
 
 
 def _remedy(test: TestResult) -> str:
     """Return what would fix a test that fails on right implementations."""
     if test.difference is None:
         if test.standing is Standing.FAILS_RIGHT:
-            return f"{_at_line(test)}{printable(test.reason, MOST_REASON)}; test what the README promises, and no more"
+            return f"{_at_line(test)}{printable(test.reason, MAX_REASON)}; test what the README promises, and no more"
         return "read again what the README promises"
     if test.difference < SMALL_DIFFERENCE and math.isfinite(test.difference):
         allowed = f"your tolerance is {test.tolerance:.2g}" if test.tolerance else "your tolerance is 0"
@@ -210,7 +210,7 @@ def _defect_words(defect: DefectResult, details: Details, *, is_decoy: bool) -> 
     kind = "version" if is_decoy else "extra" if defect.stretch else "defect"
     name = f"{kind} {defect.number}"
     if defect.caught is Caught.ALWAYS:
-        by = ", ".join(printable(name, MOST_NAME) for name in defect.by[:MOST_NUMBERS])
+        by = ", ".join(printable(name, MAX_NAME) for name in defect.by[:MAX_NUMBERS])
         crash = ", because the subject raises an exception" if defect.by_crash else ""
         title = f" ({printable(details.names[defect.number])})" if defect.number in details.names else ""
         return Text.assemble((name, "green"), f"{title}  caught by {by}{crash}")
@@ -226,18 +226,16 @@ def _defect_words(defect: DefectResult, details: Details, *, is_decoy: bool) -> 
 
 def _notes(result: TrapResult) -> list[str]:
     idle = [
-        printable(test.name, MOST_NAME)
-        for test in result.tests
-        if test.standing is Standing.COUNTS and not test.catches
+        printable(test.name, MAX_NAME) for test in result.tests if test.standing is Standing.COUNTS and not test.catches
     ]
     notes = []
     if idle and not (result.is_at_home and not result.subsets.caught):  # there the row of the starter says it
         verb = "catches" if len(idle) == 1 else "catch"
         usual = "The usual tests (shapes, a falling loss, the same seed twice) catch nothing either."
-        notes.append(f"{', '.join(idle[:MOST_NUMBERS])} {verb} nothing. {usual}")
+        notes.append(f"{', '.join(idle[:MAX_NUMBERS])} {verb} nothing. {usual}")
     changing = [test for test in result.tests if test.changed]
     notes += [
-        f"{printable(test.name, MOST_NAME)} changes {test.changed}; the kit restored it after the test."
+        f"{printable(test.name, MAX_NAME)} changes {test.changed}; the kit restored it after the test."
         for test in changing
     ]
     if result.is_time_up:

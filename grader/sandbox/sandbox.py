@@ -26,7 +26,7 @@ if os.name == "posix":
 FIRST_USER, USERS = 60_600, 500
 """Unused user ids: systemd does not assign them, and the usual range of a container includes them."""
 
-MOST_TASKS = 256
+MAX_TASKS = 256
 """The most threads and processes of one worker. The limit applies because the worker has its own user, not to root."""
 
 PR_SET_PDEATHSIG = 1
@@ -70,7 +70,7 @@ def become_nobody(libraries: Iterable[str]) -> None:
         os.setresuid(user, user, user)
     except OSError:
         return  # a container with a single user
-    _limit(resource.RLIMIT_NPROC, MOST_TASKS)
+    _limit(resource.RLIMIT_NPROC, MAX_TASKS)
     if not are_public:
         _use_capabilities(0xFFFFFFFF)
         libc.setfsgid(0)

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
-MOST_OF_AN_EXCERPT = 200
+MAX_OF_AN_EXCERPT = 200
 
 
 def cut(text: str, limit: int, unread: int = 0) -> str:
@@ -42,16 +42,16 @@ def cut_middle(text: str, limit: int) -> str:
 
 def excerpt(text: str) -> str:
     """Return a submission's text on one line, cut in the middle if it is long."""
-    return cut_middle(" ".join(text.split()), MOST_OF_AN_EXCERPT)
+    return cut_middle(" ".join(text.split()), MAX_OF_AN_EXCERPT)
 
 
-MOST_LISTED = 4
+MAX_LISTED = 4
 
 
 def listed_first(items: Sequence[str], joint: str = ", ") -> str:
     """Join the first items of a list, and count the others."""
-    others = len(items) - MOST_LISTED
-    return joint.join(items[:MOST_LISTED]) + (f"{joint}and {others} more" if others > 0 else "")
+    others = len(items) - MAX_LISTED
+    return joint.join(items[:MAX_LISTED]) + (f"{joint}and {others} more" if others > 0 else "")
 
 
 def as_arguments(values: Mapping[str, object]) -> str:

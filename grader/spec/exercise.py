@@ -161,7 +161,7 @@ class Announcement(StrEnum):
 EDITION_KEYS = ("edition",)
 """Keys that `release` writes and authors do not."""
 
-MOST_BESIDE = 2
+MAX_BESIDE = 2
 """If there are at most this many other defects, a near miss is recognised beside any subset of them."""
 
 
@@ -285,10 +285,10 @@ class Exercise(Record, frozen=True, kw_only=True):
     def near_miss_variants(self) -> Iterator[tuple[NearMiss, frozenset[str]]]:
         """Yield each near miss with the sets of other defects beside which it is recognised.
 
-        If there are more than `MOST_BESIDE` other defects, these are the empty set and the set of all others.
+        If there are more than `MAX_BESIDE` other defects, these are the empty set and the set of all others.
         """
         for near_miss in self.near_misses:
             others = frozenset(each.id for each in self.defects) - {near_miss.defect}
             for subset in self.subsets():
-                if subset <= others and (len(others) <= MOST_BESIDE or not subset or subset == others):
+                if subset <= others and (len(others) <= MAX_BESIDE or not subset or subset == others):
                     yield near_miss, subset

@@ -17,7 +17,7 @@ from grader.spec.course_folder import course_folder
 PACKAGE = Path(__file__).resolve().parents[1]
 """The folder of the kit's own modules."""
 
-MOST_NAMED = 9
+MAX_NAMED = 9
 EXERCISE_ID = re.compile(r"exercise_\d{2,}")
 
 
@@ -75,7 +75,7 @@ class Course:
         ids = self.exercise_ids()
         if not ids:
             return "there are no exercises yet"
-        if len(ids) <= MOST_NAMED:
+        if len(ids) <= MAX_NAMED:
             return f"the exercises are {', '.join(ids)}"
         return f"the exercises are {ids[0]} to {ids[-1]}, and python -m grader lists them"
 
@@ -239,7 +239,7 @@ def is_special_file(path: Path) -> bool:
     return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
 
 
-MOST_CACHE_BYTES = 100_000_000
+MAX_CACHE_BYTES = 100_000_000
 
 READ = os.O_RDONLY | sum(getattr(os, name, 0) for name in ("O_NONBLOCK", "O_CLOEXEC", "O_NOCTTY", "O_BINARY"))
 """Flags to open a file that may be a pipe, without waiting for its other end."""
@@ -253,10 +253,10 @@ def read_cache(path: Path) -> bytes:
     descriptor = os.open(path, READ)
     try:
         status = os.fstat(descriptor)
-        if not stat.S_ISREG(status.st_mode) or status.st_size > MOST_CACHE_BYTES:
+        if not stat.S_ISREG(status.st_mode) or status.st_size > MAX_CACHE_BYTES:
             raise OSError(errno.EINVAL, "it is not a regular file, or too large", str(path))
         with os.fdopen(descriptor, "rb", closefd=False) as file:
-            return file.read(MOST_CACHE_BYTES)
+            return file.read(MAX_CACHE_BYTES)
     finally:
         os.close(descriptor)
 

@@ -11,6 +11,7 @@ from enum import IntEnum
 from msgspec import Struct, structs
 
 from grader.checks.outcome import FailureKind, Finding, Outcome, Picture, Status
+from grader.report.causes import SHOWN_LAST
 from grader.report.findings import sentence
 from grader.sandbox.text import as_arguments
 from grader.spec.exercise import Defect, Exercise
@@ -29,13 +30,12 @@ from grader.spec.properties import (
     RowsSumToOne,
     SamplesDoNotMix,
 )
-from grader.verdict.causes import SHOWN_LAST
 from grader.verdict.verdict import Verdict
 
-MOST_PREDICTIONS = 3
-MOST_SENTENCES, LEAST_SENTENCES = 4, 3
-MOST_TESTS = 3
-MOST_SHARED_WORDS = 0.5
+MAX_PREDICTIONS = 3
+MAX_SENTENCES, LEAST_SENTENCES = 4, 3
+MAX_TESTS = 3
+MAX_SHARED_WORDS = 0.5
 """The largest share of words that a wrong sentence may have in common with the right one."""
 LEAST_WORD = 4
 """The fewest letters of a word that counts as shared."""
@@ -100,7 +100,7 @@ def predictions(exercise: Exercise, verdict: Verdict) -> list[Prediction]:
         if type(check) not in chosen:
             prediction = _what_should_happen(exercise, check, outcomes[check.id].finding)
             chosen |= {type(check): prediction} if prediction is not None else {}
-    return [*[each for each in first if each is not None][:1], *chosen.values()][:MOST_PREDICTIONS]
+    return [*[each for each in first if each is not None][:1], *chosen.values()][:MAX_PREDICTIONS]
 
 
 def _value_checks(checks: Sequence[Property]) -> list[MatchesReference]:
@@ -333,7 +333,7 @@ def which_reason(exercise: Exercise, defect: Defect, others: Sequence[Defect]) -
         for each in [*exercise.defects, *others]
         if each.why and each.id != defect.id and not _are_similar(defect, each)
     ]
-    options = [own, *dict.fromkeys(each for each in wrong if each != own)][:MOST_SENTENCES]
+    options = [own, *dict.fromkeys(each for each in wrong if each != own)][:MAX_SENTENCES]
     return (
         _shuffled(f'You fixed this: "{defect.title}". Why did it matter?', options)
         if len(options) >= LEAST_SENTENCES
@@ -343,7 +343,7 @@ def which_reason(exercise: Exercise, defect: Defect, others: Sequence[Defect]) -
 
 def which_test(defect: Defect, catching: str) -> Question | None:
     """Return the question which test catches a fixed defect; None if no usual test is known to miss it."""
-    missing = list(dict.fromkeys(" ".join(each.says.split()) for each in defect.missed_by))[: MOST_TESTS - 1]
+    missing = list(dict.fromkeys(" ".join(each.says.split()) for each in defect.missed_by))[: MAX_TESTS - 1]
     options = [f'the kit\'s check "{catching}"', *(f"a usual test of {each}" for each in missing)]
     return _shuffled(f'Which of these tests catches "{defect.title}"?', options) if missing else None
 
@@ -365,4 +365,4 @@ def _are_similar(one: Defect, other: Defect) -> bool:
         {word for word in re.findall(r"[a-z]+", first_sentence(each.why).lower()) if len(word) >= LEAST_WORD}
         for each in (one, other)
     )
-    return len(words & others) > MOST_SHARED_WORDS * min(len(words), len(others))
+    return len(words & others) > MAX_SHARED_WORDS * min(len(words), len(others))

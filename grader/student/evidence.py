@@ -15,20 +15,20 @@ from msgspec import Struct, structs
 
 from grader.checks.outcome import Status
 from grader.errors import UsageError
+from grader.report.causes import shown_causes
 from grader.report.console import printable
 from grader.sandbox.protocol import Build, Call, Request, TensorValue
 from grader.spec.exercise import Exercise
 from grader.spec.paths import Course, write_cache
 from grader.spec.properties import Property
 from grader.submission import Submission
-from grader.verdict.causes import shown_causes
 from grader.verdict.judge import Judge
 from grader.verdict.verdict import Verdict
 
 SMALL_SIZE_CASE = 2
 """The fixed size case of an ordinary call: several samples and tokens, but few."""
 
-MOST_CHECKS = 4
+MAX_CHECKS = 4
 """How many of the failed checks of a cause are recorded, to choose the smallest call."""
 
 ORDINARY = Property(id="ordinary")
@@ -45,7 +45,7 @@ CLAIM = re.compile(
     rf"|(?P<form>equals|depends|dtype) (?P<other>{NAME}){INDEX.format('other_index')})"
 )
 
-MOST_CLAIM = 200
+MAX_CLAIM = 200
 """The most characters of a claim."""
 
 
@@ -105,10 +105,10 @@ class StoredCall(Struct, frozen=True, kw_only=True):
 
 def parse_claim(text: str) -> ValueClaim:
     """Return the claim in a line; raise `UsageError` if it has none of the forms."""
-    found = CLAIM.fullmatch(" ".join(text[:MOST_CLAIM].split()))
+    found = CLAIM.fullmatch(" ".join(text[:MAX_CLAIM].split()))
     if found is None:
         raise UsageError(
-            f'"{printable(text, MOST_CLAIM)}" has none of the forms above; write one, or press Enter to go on'
+            f'"{printable(text, MAX_CLAIM)}" has none of the forms above; write one, or press Enter to go on'
         )
     numbers = tuple(int(each) for each in re.findall(r"\d+", found["shape"] or ""))
     form = found["form"] or found["plain"] or ("unchanged" if found["line"] else "shape" if numbers else "equals")
@@ -140,7 +140,7 @@ def find_call(
         if cause.status is Status.NOT_RUN:
             continue
         calls = []
-        for check in cause.checks[:MOST_CHECKS]:
+        for check in cause.checks[:MAX_CHECKS]:
             failed = judge.record(exercise.id, submission, verdict.seed, check)
             requests = [step.request for step in failed.steps] if failed else []
             if any(isinstance(request, Call) for request in requests):

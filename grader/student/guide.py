@@ -5,13 +5,13 @@ The kit judges each answer by running code. It names no defect and no line to ch
 
 import contextlib
 import re
-import secrets
 import time
 from collections.abc import Callable, Collection, Sequence
 
 from msgspec import structs
 
 from grader.errors import SpecError, UsageError
+from grader.report.causes import shown_causes
 from grader.report.check_names import check_name, check_names
 from grader.report.console import Line, judging_note
 from grader.report.findings import sentence
@@ -32,6 +32,7 @@ from grader.spec.exercise import Defect, Exercise
 from grader.spec.fields import shape_of
 from grader.spec.loading import load_exercise
 from grader.spec.paths import Course
+from grader.spec.seeds import secret_seed
 from grader.student.cards import Card, Question, predictions, which_reason, which_test
 from grader.student.claims import withhold
 from grader.student.conversation import Conversation
@@ -52,12 +53,11 @@ from grader.student.recording import record_shown
 from grader.submission import Submission
 from grader.submission.choice import is_edited
 from grader.verdict.attribution import DefectStatus
-from grader.verdict.causes import shown_causes
-from grader.verdict.judge import MAX_SEED, Judge, open_judge
+from grader.verdict.judge import Judge, open_judge
 from grader.verdict.verdict import Result, Verdict, can_be_examined, refuse
 
 ENOUGH_EVIDENCE = 2
-MOST_CAUSES = 3
+MAX_CAUSES = 3
 
 NAMES = {Card.PREDICT: "Predict", Card.LOCATE: "Locate", Card.FIX: "Fix", Card.EXPLAIN: "Explain"}
 AIMS = {
@@ -87,7 +87,7 @@ def guide_hunt(
         raise UsageError(f"{name} cannot run yet; python -m grader {exercise_id} says why")
     with open_judge(course, first=exercise_id) as judge:
         with judging_note(choice.path.name):
-            verdict = judge(exercise_id, choice.read, name, secrets.randbelow(MAX_SEED))
+            verdict = judge(exercise_id, choice.read, name, secret_seed())
         if not verdict.was_checked():
             raise UsageError(f"{name} cannot run yet; python -m grader {exercise_id} says why")
         exercise = load_exercise(course.description(exercise_id))
@@ -238,7 +238,7 @@ class _Hunt:
                 continue
             assert isinstance(choice.read, Submission)
             with judging_note(choice.path.name):
-                judged = self._judge(self._exercise.id, choice.read, name, secrets.randbelow(MAX_SEED))
+                judged = self._judge(self._exercise.id, choice.read, name, secret_seed())
             self._submission, self._verdict = choice.read, withhold(self._course, self._exercise, judged)
             if self._is_recorded:
                 record_shown(self._course, choice.read, self._verdict)
@@ -252,7 +252,7 @@ class _Hunt:
         parts = [word, score, *([f"graded {counted(count, 'time')}"] if count else [])]
         parts += [f"something else broke {counted(broken, 'time')}"] if broken else []
         self._show(*plain_lines(" · ".join(parts)))
-        for cause in shown_causes(verdict)[:MOST_CAUSES]:
+        for cause in shown_causes(verdict)[:MAX_CAUSES]:
             self._show(*plain_lines(f"  ✗ {sentence(cause.finding)}"))
         if verdict.awaits_claim():
             self._show(*plain_lines(undecided(self._exercise.id)))

@@ -8,6 +8,7 @@ import msgspec
 
 from grader.checks.outcome import FailureKind
 from grader.errors import UsageError
+from grader.report.causes import Cause, group_causes, hiding_crash
 from grader.report.check_names import check_names
 from grader.report.findings import reason_words, sentence
 from grader.report.phrases import (
@@ -25,7 +26,6 @@ from grader.spec.exercise import Announcement, Defect, Exercise
 from grader.spec.paths import Course
 from grader.student.progress import load_progress, save_progress
 from grader.verdict.attribution import DefectStatus
-from grader.verdict.causes import Cause, group_causes, hiding_crash
 from grader.verdict.verdict import DefectVerdict, Result, Verdict
 
 REMEDIES = {

@@ -28,7 +28,7 @@ MARGIN = 0.3
 LEAST_DIFFERENCE = 16
 """The least difference, in steps, between a variant's number and the reference's."""
 
-MOST_PLACES, LEAST_PLACES = 32, 8
+MAX_PLACES, LEAST_PLACES = 32, 8
 """The most and the fewest numbers in a key. Each adds about five bits, and each guess takes a twentieth of a second."""
 
 SCRYPT_COST = 2**14
@@ -76,7 +76,7 @@ def make_lock(
     for each in also_right:
         is_usable &= ~_differs(right, MARGIN / 2 * steps, each)
     differences = [_differs(right, LEAST_DIFFERENCE * steps, each) for each in wrong]
-    count = max(MOST_PLACES // max(len(differences), 1), LEAST_PLACES)
+    count = max(MAX_PLACES // max(len(differences), 1), LEAST_PLACES)
     chosen = [_spread(is_usable & differs, count) for differs in differences]
     indexes = torch.unique(torch.cat(chosen)) if chosen else _spread(is_usable, count)
     if any(int(differs[indexes].sum()) < LEAST_PLACES for differs in differences) or not len(indexes):

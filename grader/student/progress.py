@@ -22,7 +22,7 @@ from grader.submission.choice import is_edited
 from grader.verdict.attribution import DefectStatus
 from grader.verdict.verdict import Result, Verdict
 
-MOST_ATTEMPTS = 200
+MAX_ATTEMPTS = 200
 """The most attempts that are stored for one exercise; older ones are dropped."""
 
 
@@ -45,7 +45,7 @@ def remember_verdict(course: Course, verdict: Verdict, *, is_attempt: bool = Tru
         outcome=verdict.outcome,
         score=verdict.judged_score(),
         max_score=verdict.max_score,
-        attempts=[*before.attempts, *([attempt] if is_attempt else [])][-MOST_ATTEMPTS:],
+        attempts=[*before.attempts, *([attempt] if is_attempt else [])][-MAX_ATTEMPTS:],
         best=max(filter(None, (before.best, attempt)), key=Attempt.rank),
     )
     if verdict.outcome is not Result.NOT_GRADABLE:

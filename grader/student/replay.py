@@ -21,7 +21,7 @@ from grader.sandbox.protocol import Adapter, Build, Call, TensorValue, Transfer,
 from grader.sandbox.values import from_python, from_tensor, outputs_of, to_python
 from grader.spec.exercise import Exercise
 
-MOST_SHOWN = 60
+MAX_SHOWN = 60
 """The most elements of a tensor that is printed."""
 
 
@@ -224,7 +224,7 @@ def _calls_in_variants(request: Call, values: list[Any]) -> Iterator[tuple[MadeC
 
 
 def _is_small(value: Any) -> bool:
-    return sum(each.numel() for each in outputs_of(value) if isinstance(each, torch.Tensor)) <= MOST_SHOWN
+    return sum(each.numel() for each in outputs_of(value) if isinstance(each, torch.Tensor)) <= MAX_SHOWN
 
 
 def _ending(failed: FailedCheck, played: list[_Played], errors: list[str]) -> Ending:

@@ -18,7 +18,7 @@ from grader.trap.reading import TEMPLATE
 from grader.trap.result import TrapResult
 from grader.verdict.verdict import Result, Verdict
 
-MOST_STATES = 50
+MAX_STATES = 50
 """The most judged states of a student's file that are kept for an exercise."""
 
 RUNS_BEFORE_SIZES = 3
@@ -53,7 +53,7 @@ def keep_state(course: Course, read: Submission | Unreadable, verdict: Verdict) 
     state = JudgedState(source=read, at=time.time(), passes_all=verdict.passes_every_check())
     folder = _folder(course, verdict.exercise)
     write_cache(folder / f"{read.digest()}.json", msgspec.json.encode(state))
-    for path in sorted(folder.glob("*.json"), key=lambda each: each.stat().st_mtime)[:-MOST_STATES]:
+    for path in sorted(folder.glob("*.json"), key=lambda each: each.stat().st_mtime)[:-MAX_STATES]:
         path.unlink(missing_ok=True)
 
 

@@ -24,6 +24,7 @@ from msgspec import Struct
 from grader.checks.outcome import Status
 from grader.checks.tape import FailedCheck
 from grader.errors import UsageError
+from grader.report.causes import group_causes
 from grader.report.check_names import check_name, check_names
 from grader.report.console import printable, width
 from grader.report.findings import sentence
@@ -34,12 +35,11 @@ from grader.spec.paths import PACKAGE, Course
 from grader.student.evidence import ORDINARY, ordinary_requests
 from grader.submission.choice import Choice
 from grader.submission.submission import Unreadable
-from grader.verdict.causes import group_causes
 from grader.verdict.verdict import Verdict
 
 COMMENT = "# "
 
-MOST_COLUMNS = 100
+MAX_COLUMNS = 100
 """The longest line of the script that is shown in full before it runs."""
 
 
@@ -184,7 +184,7 @@ def _run_script(steps: Sequence[str], text: str, module: ModuleType, path: Path)
     """Show the script's steps with long lines cut, and run it. Return 1 if it raises."""
     for line in steps:
         if line:
-            click.echo(f">>> {line}" if len(line) <= MOST_COLUMNS else f">>> {line[: MOST_COLUMNS - 3]}...")
+            click.echo(f">>> {line}" if len(line) <= MAX_COLUMNS else f">>> {line[: MAX_COLUMNS - 3]}...")
     sys.modules[path.stem] = module  # the script imports it
     with tempfile.TemporaryDirectory(prefix="grader-try-") as folder:
         file = Path(folder) / "script.py"

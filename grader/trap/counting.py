@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from msgspec import Struct, structs
 
-from grader.sandbox.traps.messages import MOST_TESTS
+from grader.sandbox.traps.messages import MAX_TESTS
 from grader.spec.exercise import Exercise
 from grader.trap.implementations import Implementation, Role
 from grader.trap.relay import BY_ITSELF, Ending, TestOutcome
@@ -30,7 +30,7 @@ def count_tests(names: Sequence[str], observations: Sequence[Observation], *, is
     defective = [each for each in observations if each.implementation.role is not Role.RIGHT]
     results = []
     for number, name in enumerate(names):
-        if number >= MOST_TESTS:
+        if number >= MAX_TESTS:
             results.append(TestResult(name=name, standing=Standing.TOO_MANY))
             continue
         own = [(each.implementation.number, _of(each.outcomes, number)) for each in right]

@@ -15,10 +15,10 @@ from grader.spec.wrong_fixes import load_wrong_fixes, path_of
 from grader.submission import Submission, read_submission, submission_from_text
 from grader.verdict.digest import exercise_digest, files_digest, kit_digest
 
-MOST_HALF_MENDED = 6
+MAX_HALF_MENDED = 6
 """The most half-fixed implementations on which a trap runs, so that a trap stays fast."""
 
-MOST_WRONG_FIXES = 8
+MAX_WRONG_FIXES = 8
 """The most wrong fixes of a decoy on which a trap runs, for the same reason."""
 
 
@@ -46,7 +46,7 @@ class Implementation(Struct, frozen=True, kw_only=True):
 def implementations_of(course: Course, exercise: Exercise, *, has_every_wrong_fix: bool) -> list[Implementation]:
     """Return the implementations of an exercise, the reference first.
 
-    Unless `has_every_wrong_fix`, there are at most `MOST_WRONG_FIXES` of a decoy, taken from the list at equal steps.
+    Unless `has_every_wrong_fix`, there are at most `MAX_WRONG_FIXES` of a decoy, taken from the list at equal steps.
     """
     name = course.module_name(exercise.id)
     reference = course.reference_text(exercise.id)
@@ -69,9 +69,9 @@ def implementations_of(course: Course, exercise: Exercise, *, has_every_wrong_fi
     fixes = load_wrong_fixes(course, exercise.id)
     role = Role.HALF_MENDED if exercise.defects else Role.DEFECTIVE
     if role is Role.HALF_MENDED:
-        fixes = fixes[:MOST_HALF_MENDED]
-    elif not has_every_wrong_fix and len(fixes) > MOST_WRONG_FIXES:
-        fixes = [fixes[place * len(fixes) // MOST_WRONG_FIXES] for place in range(MOST_WRONG_FIXES)]
+        fixes = fixes[:MAX_HALF_MENDED]
+    elif not has_every_wrong_fix and len(fixes) > MAX_WRONG_FIXES:
+        fixes = [fixes[place * len(fixes) // MAX_WRONG_FIXES] for place in range(MAX_WRONG_FIXES)]
     for number, fix in enumerate(fixes, 1):
         own = frozenset({number}) if role is Role.DEFECTIVE else frozenset()
         source = submission_from_text(fix.text, name)
@@ -97,7 +97,7 @@ def implementations_at_home(course: Course, exercise: Exercise, home: Home) -> l
     combined = Implementation(role=Role.COMBINED, number=1, source=starter)
     earlier = [
         Implementation(role=Role.HALF_MENDED, number=number, source=source)
-        for number, source in enumerate(home.earlier[:MOST_HALF_MENDED], 1)
+        for number, source in enumerate(home.earlier[:MAX_HALF_MENDED], 1)
     ]
     return [_right(1, home.own), combined, *earlier]
 

@@ -1,7 +1,6 @@
 """Judge a trap: run it on all implementations in random order, and make the result."""
 
 import random
-import secrets
 import time
 from collections.abc import Collection
 from concurrent.futures import ThreadPoolExecutor
@@ -12,10 +11,11 @@ from grader.errors import UsageError
 from grader.processes.worker_source import open_worker_source
 from grader.processes.workers import WorkerSource
 from grader.sandbox.protocol import TestRun
-from grader.sandbox.traps.messages import MOST_TESTS
+from grader.sandbox.traps.messages import MAX_TESTS
 from grader.spec.exercise import Exercise
 from grader.spec.loading import load_exercise
 from grader.spec.paths import Course
+from grader.spec.seeds import SEEDS, secret_seed
 from grader.trap.counting import (
     Observation,
     count_caught,
@@ -27,9 +27,8 @@ from grader.trap.counting import (
 from grader.trap.implementations import Home, Implementation, Role, implementations_at_home, implementations_of
 from grader.trap.relay import BY_ITSELF, TRAP_SECONDS, Ending, Relay, Trap, TrapSession
 from grader.trap.result import TrapResult
-from grader.verdict.judge import MAX_SEED
 
-SEEDS = 3
+RUNS = 3
 EVERY_SEED = (Role.RIGHT, Role.DEFECTIVE)
 """Tests run at all seeds on implementations with these roles, and at one seed on all other implementations."""
 
@@ -74,7 +73,7 @@ class TrapJudge:
         """
         started = time.monotonic()
         exercise = load_exercise(self._course.description(exercise_id))
-        seed = secrets.randbelow(MAX_SEED) if seed is None else seed
+        seed = secret_seed() if seed is None else seed
         module = Path(self._course.module_name(exercise.id)).stem
         relay = Relay(self._source, exercise, trap, seconds=seconds, strict=self._strict, name=module)
         if exercise.edition.HAS_REFERENCE:
@@ -106,7 +105,7 @@ class _Judgement:
     ) -> None:
         self._relay, self._exercise, self._implementations = relay, exercise, implementations
         self._file, self._seed, self._is_proof = file, seed, is_proof
-        self._seeds = [random.Random(f"{seed}/{number}").randrange(MAX_SEED) for number in range(SEEDS)]  # noqa: S311 - seeds of inputs
+        self._seeds = [random.Random(f"{seed}/{number}").randrange(SEEDS) for number in range(RUNS)]  # noqa: S311 - seeds of inputs
         self._observations: list[Observation] = []
         self._is_time_up = False
         self._dropped: set[int] = set()
@@ -195,7 +194,7 @@ class _Judgement:
 
     def _drop(self, session: TrapSession, *, is_first: bool) -> None:
         """Stop running tests that hang or die on a right implementation, or that never call the subject."""
-        for number in range(min(len(session.names), MOST_TESTS) if is_first else MOST_TESTS):
+        for number in range(min(len(session.names), MAX_TESTS) if is_first else MAX_TESTS):
             own = [each for each in session.outcomes if each.test == number]
             hangs = any(each.ending not in BY_ITSELF for each in own)
             idle = is_first and not any(each.calls for each in own)

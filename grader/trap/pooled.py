@@ -10,7 +10,7 @@ from grader.trap.relay import Trap
 from grader.trap.result import TrapResult
 
 SERVICE = "grader.trap.service"
-MOST_SECONDS = 60.0
+MAX_SECONDS = 60.0
 """The most seconds for one trap, with all its processes, on a busy machine."""
 
 PROOF_SECONDS = 600.0
@@ -52,7 +52,7 @@ class PooledTrapJudge:
         request = Request(
             body=TrapRequest(exercise=exercise_id, trap=trap, seed=seed, is_proof=is_proof, home=home),
             name=trap.name,
-            seconds=PROOF_SECONDS if is_proof else MOST_SECONDS,
+            seconds=PROOF_SECONDS if is_proof else MAX_SECONDS,
             topic=exercise_id,
             stamps=self._course.stamps(exercise_id),
         )

@@ -10,7 +10,7 @@ from grader.trap.counting import with_points
 from grader.trap.relay import Trap
 from grader.trap.result import TrapResult
 
-MOST_CHARACTERS = 100_000
+MAX_CHARACTERS = 100_000
 
 TEMPLATE = """\
 # Write tests here that right code passes and defective code fails; exercises/README.md, "The trap", shows how.
@@ -58,8 +58,8 @@ def is_unwritten(read: Submission | Unreadable) -> bool:
 def _problem(read: Submission | Unreadable) -> str:
     if isinstance(read, Unreadable):
         return read.reason
-    is_too_large = len(_text(read)) > MOST_CHARACTERS
-    return f"it has more than {MOST_CHARACTERS:,} characters; keep its tests small" if is_too_large else ""
+    is_too_large = len(_text(read)) > MAX_CHARACTERS
+    return f"it has more than {MAX_CHARACTERS:,} characters; keep its tests small" if is_too_large else ""
 
 
 def _text(read: Submission | Unreadable) -> str:

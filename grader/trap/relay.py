@@ -23,7 +23,7 @@ from grader.processes.workers import (
 from grader.sandbox import protocol
 from grader.sandbox.protocol import Act, Acted, Load, Loaded, Raised, Reply, RunTests, TestRun
 from grader.sandbox.traps.messages import (
-    MOST_TESTS,
+    MAX_TESTS,
     Ask,
     Collected,
     Done,
@@ -56,8 +56,8 @@ GRID_SECONDS = 0.001
 LEAST_WAIT = 0.02
 """A test gets extra time only if it has waited at least this long for a processor."""
 
-MOST_TRANSCRIPT_BYTES = 128 << 20
-MOST_REQUESTS = 2000
+MAX_TRANSCRIPT_BYTES = 128 << 20
+MAX_REQUESTS = 2000
 """The most bytes and requests of one test worker."""
 
 
@@ -189,7 +189,7 @@ class Relay:
             if session.is_time_up or not session.is_collected:
                 break
             if is_first and not runs:
-                count = min(len(session.names), MOST_TESTS)
+                count = min(len(session.names), MAX_TESTS)
                 remaining = [TestRun(test=number, seed=seed) for seed in seeds for number in range(count)]
             before, remaining = len(remaining), _remaining(remaining, session)
             if not is_first and len(remaining) == before:
@@ -383,7 +383,7 @@ class _Process:
         self._calls += 1
         self._requests += 1
         self._bytes += len(message.payload)
-        if self._current is None or self._requests > MOST_REQUESTS or self._bytes > MOST_TRANSCRIPT_BYTES:
+        if self._current is None or self._requests > MAX_REQUESTS or self._bytes > MAX_TRANSCRIPT_BYTES:
             raise MalformedError("sent too many requests to the subject")
         started = time.monotonic()
         if self._current.seed != self._seed or (self._calls == 1 and self._replies.is_lost()):

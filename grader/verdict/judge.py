@@ -1,6 +1,5 @@
 """Judge a submission: from a file, or from source text, to its verdict."""
 
-import secrets
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from typing import Any, Self
@@ -17,6 +16,7 @@ from grader.sandbox.protocol import Request
 from grader.spec.exercise import Exercise
 from grader.spec.loading import load_exercise
 from grader.spec.paths import Course, stamp_of
+from grader.spec.seeds import secret_seed
 from grader.submission import Submission
 from grader.submission.choice import Choice
 from grader.verdict.attribution import matching_variants
@@ -24,8 +24,7 @@ from grader.verdict.matching import compare_deviations, find_partial_fixes
 from grader.verdict.near_misses import find_near_miss
 from grader.verdict.verdict import Verdict, can_be_examined, make_verdict, refuse
 
-MAX_SEED = 2**31
-MOST_MATCHING_VARIANTS = 4
+MAX_MATCHING_VARIANTS = 4
 """The most matching variants whose deviations are compared. More of them match only if a crash hides the values."""
 
 
@@ -91,7 +90,7 @@ def judge_and_record(
     Raises what `judging_file` raises.
     """
     if not can_be_examined(choice.read):
-        return _refused(course, exercise_id, choice, _seed(None)), None
+        return _refused(course, exercise_id, choice, secret_seed()), None
     with open_judge(course, first=exercise_id) as judge:
         verdict = judge_choice(judge, course, exercise_id, choice)
         for check in checks_of(verdict):
@@ -111,7 +110,7 @@ def _refused(course: Course, exercise_id: str, choice: Choice, seed: int) -> Ver
 
 def _seed(seed: int | None) -> int:
     """Return the seed, or a fresh, secret one."""
-    return secrets.randbelow(MAX_SEED) if seed is None else seed
+    return secret_seed() if seed is None else seed
 
 
 @contextmanager
@@ -149,7 +148,7 @@ class KeptJudge:
     def draw_seed(self) -> int:
         """Return a secret seed that no verdict has had."""
         seed, self._next_seed = self._next_seed, None
-        return secrets.randbelow(MAX_SEED) if seed is None else seed
+        return secret_seed() if seed is None else seed
 
     def judge(self, course: Course, exercise_id: str, submission: Submission, name: str, seed: int) -> Verdict:
         """Return the verdict on a submission. Open the exercise anew if one of its files has changed."""
@@ -172,7 +171,7 @@ class KeptJudge:
             return
         exercise_id = self._verdict.exercise
         if self._next_seed is None:
-            self._next_seed = secrets.randbelow(MAX_SEED)
+            self._next_seed = secret_seed()
             self._judge.work_ahead(exercise_id, self._next_seed, is_idle)
         self._judge.prepare(exercise_id)
 
@@ -264,9 +263,9 @@ class Judge:
             return variants.examine(name, checks, seed, dtype)
 
         matching = matching_variants(exercise, key, examination)
-        self._matching = matching[:MOST_MATCHING_VARIANTS]
+        self._matching = matching[:MAX_MATCHING_VARIANTS]
         indistinguishable = variants.indistinguishable(submission, examination, matching, seed)
-        is_comparable = 0 < len(matching) <= MOST_MATCHING_VARIANTS and REFERENCE not in matching
+        is_comparable = 0 < len(matching) <= MAX_MATCHING_VARIANTS and REFERENCE not in matching
         if is_comparable and not variants.is_one_of(submission, matching):
             failed = {outcome.check for outcome in examination.outcomes if outcome.status is Status.FAILED}
             examination = compare_deviations(examination, [examine_variant(name, failed) for name in matching])

@@ -16,7 +16,7 @@ RELATIVE, ABSOLUTE = 1e-3, 1.0
 differently.
 """
 
-MOST_VARIANTS, MOST_COMPARED = 4, 2
+MAX_VARIANTS, MAX_COMPARED = 4, 2
 """For a submission that is not a variant: the most variants, and the most checks of each defect, to compare it with."""
 
 
@@ -68,11 +68,11 @@ def find_partial_fixes(
     compared = {
         check
         for checks in uncertain.values()
-        for check in checks[:MOST_COMPARED]
+        for check in checks[:MAX_COMPARED]
         if _can_compare(failures[check], examination)
     }
     partial_fixes: dict[str, set[str]] = {}
-    for name, defect in _variants_with(uncertain, comparison.matching_variants)[:MOST_VARIANTS]:
+    for name, defect in _variants_with(uncertain, comparison.matching_variants)[:MAX_VARIANTS]:
         asked = compared.intersection(uncertain[defect])
         variant = examine(name, asked) if asked else Examination(outcomes=[])
         for outcome in variant.outcomes:

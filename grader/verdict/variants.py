@@ -16,7 +16,7 @@ from grader.submission import Submission, read_submission, submission_from_text
 from grader.verdict.matching import find_standing_fixes, is_same
 from grader.verdict.signatures import find_key
 
-MOST_EXAMINATIONS = 16
+MAX_EXAMINATIONS = 16
 """How many examinations of variants at single points are kept, each of a few megabytes at most."""
 
 Fingerprint = Callable[[Submission], str]
@@ -114,7 +114,7 @@ class ExaminedVariants(VariantSource):
         self._begin(seed, dtype)
         asked = (name, frozenset(points.items()))
         if asked not in self._examinations_at:
-            if len(self._examinations_at) >= MOST_EXAMINATIONS:
+            if len(self._examinations_at) >= MAX_EXAMINATIONS:
                 self._examinations_at.clear()
             self._examinations_at[asked] = self._runner.examine(
                 self._variant(name).source, seed, dtype=dtype, at=points

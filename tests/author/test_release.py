@@ -59,7 +59,7 @@ QUICK = ("exercise_02", "exercise_03", "exercise_09")
 
 EXERCISES = sorted(path.name for path in (ROOT / "exercises").glob("exercise_*"))
 SHORTEST_TELLING_LINE = 16
-MOST_BYTES = 5 * 1_300_000
+MAX_BYTES = 5 * 1_300_000
 HINTS = {"sealed": True, "sealed without hints": False}
 HANDED_OUT = {"sealed": QUICK, "sealed without hints": ("exercise_03",)}
 
@@ -234,7 +234,7 @@ def test_the_edition_has_the_variations_of_its_checks_and_no_others(course, rele
 def test_a_small_safetensors_file_replaces_a_reference(released):
     for exercise_id in QUICK:
         content = released["sealed"][Path(".sealed", exercise_id, "answers.safetensors")]
-        assert len(content) <= MOST_BYTES
+        assert len(content) <= MAX_BYTES
         seeds = {name.split("/")[0] for name in load(content)}
         assert {int(seed) - KEY_SEED for seed in seeds} <= {0, 1, 2}
 
@@ -856,7 +856,7 @@ def test_every_exercise_is_judged_at_home_as_in_the_course(course, whole_edition
     edition, files = whole_edition
     require_equal(course, edition, exercise_id, submissions(course, exercise_id, 3))
     assert given_away(course, files, exercise_id, edition.exercise_ids()) == []
-    assert edition.answers(exercise_id).stat().st_size <= MOST_BYTES
+    assert edition.answers(exercise_id).stat().st_size <= MAX_BYTES
 
 
 @pytest.mark.slow

@@ -31,7 +31,7 @@ from tests.support.hostile import relatives
 ROUND = 500
 """Verdicts between two looks."""
 
-MOST_GROWTH_MB = 48
+MAX_GROWTH_MB = 48
 """Megabytes that all examiners, or all that they have started, may have more in the second half than in the first, each
 at its least: an allocator keeps a forged reply of tens of megabytes for some rounds, and lets go of it again."""
 
@@ -151,7 +151,7 @@ def _grown(looks: list[Look]) -> list[str]:
     half = max(len(looks) // 2, 1)
     for name in ("examiners_mb", "workers_mb"):
         before, after = (min(getattr(look, name) for look in part) for part in (looks[:half], looks[half:] or looks))
-        if after - before > MOST_GROWTH_MB:
+        if after - before > MAX_GROWTH_MB:
             found.append(f"{name} grew from {before:.0f} to {after:.0f}")
     return found
 

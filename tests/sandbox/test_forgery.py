@@ -140,7 +140,7 @@ WORDY = {
 }
 """Replies that say too much, to every request but the first."""
 
-MOST_BYTES = 100_000
+MAX_BYTES = 100_000
 """Of a verdict as JSON; an ordinary one has about five thousand."""
 
 
@@ -151,7 +151,7 @@ def test_what_a_forged_reply_says_does_not_fill_the_verdict(judge_text: Judge, w
     sources = [PREAMBLE + WORKER + line + say + starter() for line in wordy.values()]
     for name, verdict in zip(wordy, judge_text.many("exercise_03", sources), strict=True):
         assert (verdict.outcome, verdict.score) == (Result.NOT_FIXED, 0), name
-        assert len(msgspec.json.encode(verdict)) < MOST_BYTES, name
+        assert len(msgspec.json.encode(verdict)) < MAX_BYTES, name
 
 
 RETURNED = {

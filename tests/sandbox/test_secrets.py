@@ -15,7 +15,7 @@ SCAN = '''
 import ctypes, errno, gc, torch
 
 PAGE = 4096
-MOST_PAGES = 500_000
+MAX_PAGES = 500_000
 SHIFT = bytes.maketrans(b"abcdefghijklmnopqrstuvwxyz", b"fghijklmnopqrstuvwxyzabcde")
 access = ctypes.CDLL(None, use_errno=True).access
 
@@ -39,9 +39,9 @@ def stretches():
         first = last = hint // PAGE
         if first in seen or not is_readable(first):
             continue
-        while first - 1 not in seen and is_readable(first - 1) and last - first < MOST_PAGES:
+        while first - 1 not in seen and is_readable(first - 1) and last - first < MAX_PAGES:
             first -= 1
-        while last + 1 not in seen and is_readable(last + 1) and last - first < MOST_PAGES:
+        while last + 1 not in seen and is_readable(last + 1) and last - first < MAX_PAGES:
             last += 1
         seen.update(range(first, last + 1))
         yield first * PAGE, (last + 1 - first) * PAGE

@@ -13,7 +13,7 @@ from grader.spec.loading import load_exercise
 from grader.spec.paths import Course, find_course
 from grader.student.changes import restore_starter
 from grader.student.progress import load_progress, save_progress
-from grader.student.traps import MOST_STATES, RUNS_BEFORE_SIZES, details_of, hand_out_trap, home_of, keep_state
+from grader.student.traps import MAX_STATES, RUNS_BEFORE_SIZES, details_of, hand_out_trap, home_of, keep_state
 from grader.submission import submission_from_text
 from grader.trap.implementations import Role, implementations_at_home
 from grader.trap.reading import TEMPLATE
@@ -140,9 +140,9 @@ def test_earlier_states_are_kept_at_home_and_used_by_the_trap(own_course: Course
     release(own_course, tmp_path / "out", only=(EXERCISE,))
     course = find_course(tmp_path / "out")
     starter = course.pristine(course.editable_files(EXERCISE)[0]).read_text(encoding="utf-8")
-    for number in range(MOST_STATES + 3):
+    for number in range(MAX_STATES + 3):
         keep_state(course, submission_from_text(f"{starter}\n# {number}\n"), verdict(outcome=Result.NOT_FIXED))
-    assert len(list((course.state_folder() / "states" / EXERCISE).iterdir())) == MOST_STATES
+    assert len(list((course.state_folder() / "states" / EXERCISE).iterdir())) == MAX_STATES
     assert home_of(course, EXERCISE) is None
     passed = [each for each in verdict().checks if each.status is Status.PASSED]
     own = submission_from_text(starter)
@@ -150,7 +150,7 @@ def test_earlier_states_are_kept_at_home_and_used_by_the_trap(own_course: Course
     home = home_of(course, EXERCISE)
     assert home is not None
     assert home.own == own
-    assert len(home.earlier) == MOST_STATES - 1
+    assert len(home.earlier) == MAX_STATES - 1
     found = implementations_at_home(course, load_exercise(course.description(EXERCISE)), home)
     assert [each.role for each in found] == [Role.RIGHT, Role.COMBINED, *[Role.HALF_MENDED] * 6]
     course.editable_files(EXERCISE)[0].write_text(f"{starter}\nlater = 1\n", encoding="utf-8")

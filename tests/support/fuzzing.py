@@ -19,7 +19,7 @@ SECONDS = 10.0
 MEMORY_BYTES = 512 << 20
 """How much one example may add to the address space of its process."""
 
-MOST_VALUES = 5_000
+MAX_VALUES = 5_000
 """The most values of an example after a part was repeated."""
 
 fuzzing = settings(
@@ -101,7 +101,7 @@ def _replaced(draw: st.DrawFn, data: Any, extra: st.SearchStrategy[Any]) -> Any:
 
 def _times(draw: st.DrawFn, data: Any) -> list[Any]:
     """Repeat a value, as often as the limit on values allows."""
-    return [data] * min(draw(st.sampled_from([1, 2, 70, 1500])), MOST_VALUES // _count(data))
+    return [data] * min(draw(st.sampled_from([1, 2, 70, 1500])), MAX_VALUES // _count(data))
 
 
 def _count(data: Any) -> int:

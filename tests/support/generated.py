@@ -27,7 +27,7 @@ from tests.support.paths import ROOT
 ROUNDS = 40
 """How often a generated submission is compared with the reference."""
 
-MOST_RULES = 6
+MAX_RULES = 6
 SHARE = 0.7
 """The share of the matching places at which a rule is applied."""
 
@@ -57,7 +57,7 @@ def right_ones(course: Course, source: object, exercise_id: str, seed: int) -> I
     tried: set[str] = set()
     with SourceComparison(source, course, load_exercise(course.description(exercise_id))) as comparison:
         for name, base in cycle(bases.items()):
-            rules = tuple(draw.sample([*RULES], draw.randint(1, MOST_RULES)))
+            rules = tuple(draw.sample([*RULES], draw.randint(1, MAX_RULES)))
             text = rewrite(base, rules, lambda: draw.random() < SHARE)
             if text not in tried and not comparison.first_difference(text, ROUNDS):
                 yield Generated(exercise_id, f"{name}: {', '.join(rules)}", text)

@@ -21,8 +21,8 @@ from grader.verdict.judge import Judge
 
 FORMS = ("finite", "sums_to_one", "symmetric", "varies")
 CLAIMS_IN_A_REQUEST = 40
-MOST_INDICES = 2
-MOST_ROWS = 2
+MAX_INDICES = 2
+MAX_ROWS = 2
 NOWHERE = 12345.0
 """A number that no value is, so that the evidence is the numbers that it has."""
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e-?\d+)?")
@@ -99,15 +99,15 @@ def dependences(exercise: Exercise, tensors: Sequence[ListedValue]) -> Iterator[
     inputs = {name: shape_of(spec) for name, spec in exercise.interface.inputs.items() if shape_of(spec)}
     yield from (ValueClaim(form="depends", value=each.name, other=name) for each, name in product(tensors, inputs))
     for each, (name, shape) in product(reversed(tensors), inputs.items()):
-        for index, other in product(indices(each.shape or []), indices([MOST_INDICES] * len(shape))):
+        for index, other in product(indices(each.shape or []), indices([MAX_INDICES] * len(shape))):
             yield ValueClaim(form="depends", value=each.name, index=index, other=name, other_index=other)
 
 
 def row_indices(value: ListedValue) -> list[tuple[int, ...]]:
     """Return the indices of the last rows of a tensor."""
-    return [*product(*(range(size) for size in (value.shape or [])[:-1]))][-MOST_ROWS:]
+    return [*product(*(range(size) for size in (value.shape or [])[:-1]))][-MAX_ROWS:]
 
 
 def indices(sizes: Sequence[int]) -> list[tuple[int | None, ...]]:
     """Return the index of the first elements along each axis."""
-    return [(*[None] * axis, place) for axis, size in enumerate(sizes) for place in range(min(size, MOST_INDICES))]
+    return [(*[None] * axis, place) for axis, size in enumerate(sizes) for place in range(min(size, MAX_INDICES))]

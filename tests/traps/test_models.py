@@ -7,7 +7,7 @@ import pytest
 from grader.author.model_trap import trap_problems
 from grader.spec.loading import load_exercise
 from grader.spec.paths import Course
-from grader.trap.implementations import MOST_WRONG_FIXES, Role, implementations_of
+from grader.trap.implementations import MAX_WRONG_FIXES, Role, implementations_of
 from grader.trap.judge import TrapJudge
 from grader.trap.reading import read_trap
 from grader.trap.relay import Trap
@@ -69,7 +69,7 @@ def test_students_traps_run_on_some_wrong_fixes_of_a_decoy_and_a_proof_on_all(co
         return [each.source.digest() for each in found if each.role is Role.DEFECTIVE]
 
     every, some = defective(has_every_wrong_fix=True), defective(has_every_wrong_fix=False)
-    assert len(some) == len(set(some)) == MOST_WRONG_FIXES < len(every)
+    assert len(some) == len(set(some)) == MAX_WRONG_FIXES < len(every)
     assert set(some) <= set(every)
 
 

@@ -3,8 +3,8 @@
 import pytest
 
 from grader.checks.outcome import Finding
+from grader.report.causes import group_causes
 from grader.spec.paths import Course
-from grader.verdict.causes import group_causes
 from tests.support.judging import Judge
 from tests.support.paths import ROOT
 from tests.support.sampling import sampled

@@ -26,8 +26,8 @@ from grader.sandbox.probes import dropout
 from grader.sandbox.values import flatten
 from grader.spec.properties import DropoutActsOnWeights, DropoutOnlyInTraining, KeepsDtype
 
-SOME_DRAWS, MOST_DRAWS = 6, 40
-"""Numbers of draws. At dropout 0.5, a single weight is kept in all of `MOST_DRAWS` with probability 2 ** -40."""
+SOME_DRAWS, MAX_DRAWS = 6, 40
+"""Numbers of draws. At dropout 0.5, a single weight is kept in all of `MAX_DRAWS` with probability 2 ** -40."""
 
 DRAWS, FEW_DRAWS = 32, 4
 """Use fewer draws for a single weight: more would not tighten the bound."""
@@ -44,7 +44,7 @@ LEAST_WEIGHT = 1e-3
 STEEPNESS = 1e-2
 """Relative tolerance between a measured slope and the gradient: more than rounding, less than a wrong gradient."""
 
-MOST_DIRECTIONS, ENOUGH_DIRECTIONS = 6, 2
+MAX_DIRECTIONS, ENOUGH_DIRECTIONS = 6, 2
 """How many directions to try, and how many must agree.
 
 A step across the kink of a ReLU does not follow the gradient, so one direction proves nothing; a wrong gradient is
@@ -71,10 +71,10 @@ def try_dropout_only_in_training(check: DropoutOnlyInTraining, context: Context,
             comparison=Comparison(relation=Relation.CLOSE, observed=second[0], expected=first[0]),
         )
     module.training = True
-    if all(_returns_equal_outputs(module, case, times) for times in (2, SOME_DRAWS, MOST_DRAWS)):
+    if all(_returns_equal_outputs(module, case, times) for times in (2, SOME_DRAWS, MAX_DRAWS)):
         raise Failure(
             FailureKind.NO_DROPOUT,
-            action=f"two calls in eval mode, then one input {MOST_DRAWS} times in training mode with dropout 0.5",
+            action=f"two calls in eval mode, then one input {MAX_DRAWS} times in training mode with dropout 0.5",
             expected="different outputs",
             observed="the same one every time",
             comparison=Comparison(relation=Relation.DIFFERENT),
@@ -139,7 +139,7 @@ def _keeps_float64(context: Context) -> bool:
 
 def _require_slopes(context: Context, case: Case, action: str) -> None:
     """Raise `Failure` unless gradients flow through exactly the elements that dropout kept."""
-    counts = {"most": MOST_DIRECTIONS, "enough": ENOUGH_DIRECTIONS, "steepness": STEEPNESS}
+    counts = {"most": MAX_DIRECTIONS, "enough": ENOUGH_DIRECTIONS, "steepness": STEEPNESS}
     ours = context.subject.build(case.arguments, at_once=False)
     ours.training = True
     try:

@@ -37,8 +37,8 @@ from grader.spec.properties import (
 LARGE_DRAWS = 4
 """How often large inputs are drawn."""
 
-MOST_PICTURED = 16
-MOST_DRAWING = 0.1
+MAX_PICTURED = 16
+MAX_DRAWING = 0.1
 """The most tokens or samples to change one by one for a picture, and the most seconds for it."""
 
 
@@ -155,8 +155,8 @@ def _draw_movement(
 
     `known` contains the outputs after changes that were tried already, so that the picture agrees with the finding.
     """
-    count, end = case.inputs[check.input].size(check.axis), time.monotonic() + MOST_DRAWING
-    if max(count, before.size(check.axis)) > MOST_PICTURED:
+    count, end = case.inputs[check.input].size(check.axis), time.monotonic() + MAX_DRAWING
+    if max(count, before.size(check.axis)) > MAX_PICTURED:
         return None
     columns, still = [], _largest_rounding(before)
     for changed in range(count):

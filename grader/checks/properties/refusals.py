@@ -28,7 +28,7 @@ CALLING_VARIANTS = (
 )
 """Calling variants in which an invalid call is repeated. The second one combines several changes."""
 
-MOST_OTHER_NUMBERS = 4
+MAX_OTHER_NUMBERS = 4
 """A message may mention this many numbers beside the required ones."""
 
 
@@ -159,5 +159,5 @@ def _called(context: Context, case: Case, calling_variant: CallingVariant) -> No
 def _not_mentioned(wanted: list[int], text: str) -> list[str]:
     """Return the numbers that a message does not mention; a message that lists many numbers mentions none."""
     mentioned = re.findall(r"(?<![\d.])\d+(?!\.?\d)", text)
-    is_a_list = len(set(mentioned)) > len(wanted) + MOST_OTHER_NUMBERS
+    is_a_list = len(set(mentioned)) > len(wanted) + MAX_OTHER_NUMBERS
     return [str(number) for number in wanted if is_a_list or str(number) not in mentioned]

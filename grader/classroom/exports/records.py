@@ -9,6 +9,7 @@ from typing import ClassVar
 from msgspec import Struct, structs
 
 from grader.classroom.gradebook.class_records import ClassRecords, GradeRow
+from grader.report.causes import shown_causes
 from grader.report.check_names import check_names
 from grader.report.findings import full_text, reason_words
 from grader.report.phrases import hides_count, shown_defects, story
@@ -16,7 +17,6 @@ from grader.spec.exercise import Exercise
 from grader.spec.loading import load_exercise
 from grader.spec.paths import Course
 from grader.verdict.attribution import DefectStatus
-from grader.verdict.causes import shown_causes
 from grader.verdict.verdict import DefectVerdict, Result, Verdict
 
 FORMULA = re.compile(r"(?:^|(?<=[;,|\t\r\n]))(?=[\s\"]*[=+\-@\uff1d\uff0b\uff0d\uff20]|[\t\r\n])")

@@ -77,7 +77,7 @@ def check_pages(connection: sqlite3.Connection) -> None:
 CLOSED_LAYERS = ("filesystem", "network")
 """The protections that a reliable verdict requires."""
 
-MOST_CHARACTERS = 4000
+MAX_CHARACTERS = 4000
 """The most characters that are stored of a submission's text. A class may have 100,000 submissions with 12 checks each.
 """
 
@@ -196,7 +196,7 @@ def _stored_finding(details: str | None) -> Finding | None:
 
 def _bounded(text: str) -> str:
     """Return a submission's text. If it is too long, return its beginning and the number of omitted characters."""
-    return cut(text, MOST_CHARACTERS)
+    return cut(text, MAX_CHARACTERS)
 
 
 def stored_verdict(exercise: str, about: Row, defects: list[Row], checks: list[Row]) -> Verdict:

@@ -10,7 +10,7 @@ from openenv.core.env_server import Action, Environment, Observation, State, cre
 from grader.evaluation.environments.questions import Form, assess, hunts_of, question, require_scheme
 from grader.evaluation.rewards import Scheme
 
-MOST_SESSIONS = 64
+MAX_SESSIONS = 64
 
 
 class HuntAction(Action):
@@ -111,4 +111,4 @@ def _environment() -> HuntEnvironment:
     )
 
 
-app = create_app(_environment, HuntAction, HuntObservation, env_name="grader_hunts", max_concurrent_envs=MOST_SESSIONS)
+app = create_app(_environment, HuntAction, HuntObservation, env_name="grader_hunts", max_concurrent_envs=MAX_SESSIONS)

@@ -18,14 +18,14 @@ from grader.evaluation.guided.tasks import assess_claims, assess_predictions, lo
 from grader.evaluation.rewards import Scheme, require_trap_scheme, reward, trap_reward
 from grader.report.findings import full_text
 from grader.report.json import to_dict
-from grader.sandbox.traps.messages import MOST_TESTS
+from grader.sandbox.traps.messages import MAX_TESTS
 from grader.spec.loading import load_exercise
 from grader.trap.relay import TEST_SECONDS, TRAP_SECONDS
 from grader.trap.result import Caught, Standing, TrapResult
 from grader.verdict.attribution import DefectStatus
 from grader.verdict.verdict import Result, Verdict
 
-MOST_FINDINGS = 5
+MAX_FINDINGS = 5
 """Findings that the feedback on an answer contains."""
 
 FIX_TASK = "Find the defects and return the whole repaired file in one Python block."
@@ -102,7 +102,7 @@ def task_of(hunt: Hunt, form: Form, course: str | Path | None = None) -> str:
             return FIX_TASK
         case Form.TRAP:
             return TRAP_TASK.format(
-                entry=hunt.entry, tests=MOST_TESTS, test_seconds=TEST_SECONDS, trap_seconds=TRAP_SECONDS
+                entry=hunt.entry, tests=MAX_TESTS, test_seconds=TEST_SECONDS, trap_seconds=TRAP_SECONDS
             )
         case Form.PREDICT:
             return predict_task(open_course(course), hunt.id)
@@ -170,7 +170,7 @@ def _fix_feedback(verdict: Verdict) -> str:
         return f"No check could run: {verdict.reason}"
     fixed = [f"Defect {each.number} is fixed." for each in verdict.defects if each.status is DefectStatus.FIXED]
     findings = [each.finding for each in verdict.checks if each.status is not Status.PASSED and each.finding]
-    listed = [f"- {full_text(each)}" for each in findings[:MOST_FINDINGS]]
+    listed = [f"- {full_text(each)}" for each in findings[:MAX_FINDINGS]]
     return "\n".join(["The file is not fixed yet.", *fixed, "Checks failed:", *listed])
 
 

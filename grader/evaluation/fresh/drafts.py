@@ -33,7 +33,7 @@ UNFIT_OPERATORS = ("None assigned", "argument dropped", "statement removed")
 LIKELY_FACTOR = 4
 """How much more often a fault concerns attention or modules than any other code."""
 
-MOST_FRAGMENT_LINES = 6
+MAX_FRAGMENT_LINES = 6
 
 
 class Fault(Struct, frozen=True, kw_only=True):
@@ -198,7 +198,7 @@ def _fault(operator: str, method: str, source: str, changed: str) -> Fault | Non
     changes = _changes(before, after)
     first, end = min(each[0] for each in changes), max(each[1] for each in changes)
     removed = len(before) - len(after)
-    while end - first <= MOST_FRAGMENT_LINES:
+    while end - first <= MAX_FRAGMENT_LINES:
         fix, was = "\n".join(before[first:end]), "\n".join(after[first : end - removed])
         if _is_once(fix, source) and _is_once(was, changed):
             return Fault(operator=operator, method=method, fix=fix, was=was, first=first, end=end)

@@ -6,15 +6,16 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from grader.api import open_course, plain_seed
+from grader.api import open_course
 from grader.errors import UsageError, require_package
 from grader.evaluation.catalogue import Hunt, hunt_of
 from grader.evaluation.fresh.made import Report
 from grader.processes.examiner_process import ExaminerProcess, Request, Service
 from grader.spec.paths import Course, exercise_id_of, write_product
+from grader.spec.seeds import require_seed
 
 SERVICE = "grader.evaluation.fresh.service"
-MOST_SECONDS = 600.0
+MAX_SECONDS = 600.0
 """The time limit of one hunt, including all drafts that are dropped before it."""
 
 README = """\
@@ -58,7 +59,7 @@ def make_hunts(
     """Yield what `fresh_hunts` yields, with the numbers of dropped drafts."""
     require_package("libcst", "author")
     base_course, root = open_course(course), Path(folder).absolute()
-    seed = plain_seed(seed)
+    seed = require_seed(seed)
     chosen = list(dict.fromkeys(bases)) or base_course.exercise_ids()
     for exercise_id in chosen:
         base_course.require(exercise_id)
@@ -75,5 +76,5 @@ def _made(service: Service, course: Course) -> Generator[Progress, None, None]:
     with ExaminerProcess(service) as process:
         for number in itertools.count(1):
             name = exercise_id_of(number)
-            report = process.ask(Request(body=number, name=name, seconds=MOST_SECONDS), Report)
+            report = process.ask(Request(body=number, name=name, seconds=MAX_SECONDS), Report)
             yield Progress(hunt=hunt_of(course, report.exercise), dropped=report.dropped)

@@ -31,19 +31,19 @@ from grader.verdict.verdict import Result, make_verdict
 SECOND_SEED = 81_423
 """With these inputs too, defects must fail the same checks: a hunt must not depend on luck."""
 
-MOST_ATTEMPTS = 60
-MOST_FAULTS_TRIED = 10
+MAX_ATTEMPTS = 60
+MAX_FAULTS_TRIED = 10
 """Faults that an attempt tries before it gives up."""
 
 NUMBERS_OF_DEFECTS = {1: 4, 2: 4, 3: 2}
 """The relative frequency of each number of defects."""
 
-MOST_RUNNERS = 40
+MAX_RUNNERS = 40
 """Runners that are kept with the answers of their references. For the whole course they took 1.2 GB."""
 
 POINTS = 3.0
 NOTHING_ELSE_BROKE = 1.0
-MOST_SYMPTOMS = 4
+MAX_SYMPTOMS = 4
 
 ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 """Where an object lies in memory, as Python prints it."""
@@ -77,7 +77,7 @@ class Maker:
 
     def make(self, exercise_id: str, number: int) -> Made:
         """Write a hunt that differs from all earlier hunts, and return it; raise `KitError` if no draft can be kept."""
-        for attempt in range(MOST_ATTEMPTS):
+        for attempt in range(MAX_ATTEMPTS):
             draw = random.Random(f"{self._seed}/{number}/{attempt}")  # noqa: S311 - repeatable by its seed
             base = draw.choice(self._bases)
             paths = [self._course.reference(base), *sorted(self._course.alternatives(base).glob("*.py"))]
@@ -90,7 +90,7 @@ class Maker:
                 continue
             return made
         raise KitError(
-            f"no draft of {exercise_id} could be kept in {MOST_ATTEMPTS} attempts; choose another seed, or more "
+            f"no draft of {exercise_id} could be kept in {MAX_ATTEMPTS} attempts; choose another seed, or more "
             "exercises with --from"
         )
 
@@ -171,7 +171,7 @@ class Maker:
         if runner is None:
             runner = Runner(self._course, load_exercise(self._course.description(base)), self._source)
         self._runners[base] = runner  # the last one used comes last
-        while len(self._runners) > MOST_RUNNERS:
+        while len(self._runners) > MAX_RUNNERS:
             self._runners.pop(next(iter(self._runners))).close()
         return runner
 
@@ -227,7 +227,7 @@ def _visible_faults(examined: _Examined, wanted: int, draw: random.Random) -> li
     failures: list[dict[str, str]] = []
     tried = 0
     for fault in faults_of(examined.reference, draw):
-        if tried == MOST_FAULTS_TRIED or len(found) == wanted:
+        if tried == MAX_FAULTS_TRIED or len(found) == wanted:
             break
         if any(fault.meets(other) for other in found):
             continue
@@ -317,7 +317,7 @@ def _symptoms(examination: Examination) -> Iterator[str]:
     for outcome in examination.outcomes:
         if outcome.finding is not None and outcome.finding.kind not in sentences:
             sentences[outcome.finding.kind] = _without_place(outcome.finding)
-    yield from list(sentences.values())[:MOST_SYMPTOMS]
+    yield from list(sentences.values())[:MAX_SYMPTOMS]
 
 
 def _without_place(finding: Finding) -> str:

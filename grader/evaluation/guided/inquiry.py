@@ -13,7 +13,7 @@ from grader.student.evidence import ListedValue
 
 SERVICE = "grader.evaluation.guided.service"
 
-MOST_SECONDS = 120.0
+MAX_SECONDS = 120.0
 """The most seconds for one inquiry, on a busy machine."""
 
 SEED = 0
@@ -60,7 +60,7 @@ def inquire(course: Course, exercise_id: str, claims: list[str] | None = None) -
     request = Request(
         body=Inquiry(exercise=exercise_id, claims=claims or []),
         name=exercise_id,
-        seconds=MOST_SECONDS,
+        seconds=MAX_SECONDS,
         topic=exercise_id,
         stamps=course.stamps(exercise_id),
     )

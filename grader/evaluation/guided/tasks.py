@@ -6,7 +6,7 @@ from grader.evaluation.guided.inquiry import AnsweredClaim, Findings, inquire
 from grader.spec.paths import Course
 from grader.student.cards import Question
 
-MOST_CLAIMS = 4
+MAX_CLAIMS = 4
 """The most claims of an answer that are judged; more would be guesses."""
 
 ENOUGH_CLAIMS = 2
@@ -19,7 +19,7 @@ number of the option that is right, as in `1: 3`."""
 LOCATE_TASK = f"""\
 The file is defective. Do not repair it: locate the defect by claims about values. The kit calls the file and makes the
 same call of a right implementation. A claim counts if it is true of the file and false of the right implementation;
-{ENOUGH_CLAIMS} such claims earn everything. Return at most {MOST_CLAIMS} claims in one fenced block, one
+{ENOUGH_CLAIMS} such claims earn everything. Return at most {MAX_CLAIMS} claims in one fenced block, one
 on each line."""
 
 CHOICE = re.compile(r"^[\s>*-]*\**(\d{1,2})\**\s*[:.)=-]+\s*\**\(?(\d{1,2})\b", re.MULTILINE)
@@ -75,7 +75,7 @@ def claims_in(answer: str) -> list[str]:
     """Return the first claims of the last fenced block in an answer, without bullets."""
     blocks = FENCED.findall(answer)
     lines = [BULLET.sub("", line).strip() for line in blocks[-1].splitlines()] if blocks else []
-    return [*dict.fromkeys(each for each in lines if each)][:MOST_CLAIMS]
+    return [*dict.fromkeys(each for each in lines if each)][:MAX_CLAIMS]
 
 
 def _numbered(number: int, question: Question) -> str:

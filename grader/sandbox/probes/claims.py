@@ -20,13 +20,13 @@ from grader.sandbox.values import flatten, version_of
 
 RELATIVE, ABSOLUTE = 1e-4, 1e-5
 
-MOST_RECORDED = 2000
+MAX_RECORDED = 2000
 """The most values that are recorded for one name."""
 
-MOST_LISTED = 80
+MAX_LISTED = 80
 """The most values that are listed."""
 
-MOST_SHOWN = 8
+MAX_SHOWN = 8
 """The most numbers in a text of evidence."""
 
 Answer = list[Any]
@@ -45,7 +45,7 @@ def list_values(subject: Subject, inputs: dict[str, Any], *, name: str, method: 
     lister = _Lister(name)
     _run(_called(copied_module(subject), method), inputs, lister.trace)
     parameters = [["", 0, name, *_described(value)] for name, value in subject.module.named_parameters()]
-    return [*lister.rows(), *parameters[:MOST_LISTED]]
+    return [*lister.rows(), *parameters[:MAX_LISTED]]
 
 
 def answer_claims(
@@ -173,7 +173,7 @@ class _Recorder(_Tracer):
     def note(self, frame: FrameType, line: int) -> None:
         for name, moments in self.moments.items():
             value = _value_in(frame, name)
-            if value is not None and len(moments) < MOST_RECORDED:
+            if value is not None and len(moments) < MAX_RECORDED:
                 moments.append(_Moment(self._calls[frame], line, _copied(value)))
 
 
@@ -200,7 +200,7 @@ class _Lister(_Tracer):
             functions.setdefault(name, set()).add(function)
         return [
             [function, line, f"{function}.{name}" if len(functions[name]) > 1 else name, *described]
-            for (function, line, name), described in [*self._rows.items()][:MOST_LISTED]
+            for (function, line, name), described in [*self._rows.items()][:MAX_LISTED]
         ]
 
 
@@ -397,8 +397,8 @@ def _text(value: Any) -> str:
     """Return the first numbers of a tensor, or the value."""
     if not isinstance(value, torch.Tensor):
         return repr(value)[:80]
-    numbers = value.detach().flatten()[:MOST_SHOWN].tolist()
-    more = ", ..." if value.numel() > MOST_SHOWN else ""
+    numbers = value.detach().flatten()[:MAX_SHOWN].tolist()
+    more = ", ..." if value.numel() > MAX_SHOWN else ""
     return ", ".join(f"{each:.5g}" if isinstance(each, float) else str(each) for each in numbers) + more
 
 

@@ -11,7 +11,7 @@ import torch
 
 from grader.sandbox.subject import Entry
 
-MOST_ITEMS = 200
+MAX_ITEMS = 200
 WORKERS = 2
 SEED = 5
 
@@ -67,9 +67,9 @@ def _items_in_worker(dataset: Any, number: int) -> list[Any]:
 
 def _items(dataset: Any) -> list[Any]:
     items = (
-        itertools.islice(dataset, MOST_ITEMS)
+        itertools.islice(dataset, MAX_ITEMS)
         if hasattr(dataset, "__iter__")
-        else (dataset[index] for index in range(min(len(dataset), MOST_ITEMS)))
+        else (dataset[index] for index in range(min(len(dataset), MAX_ITEMS)))
     )
     return [_plain(item) for item in items]
 

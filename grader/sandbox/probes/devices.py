@@ -27,7 +27,7 @@ MAY_MIX = frozenset(
 NO_ELEMENTS = "Cannot copy out of meta tensor"
 """A part of torch's message where a function copies elements to another device."""
 
-MOST_TEXT = 1000
+MAX_TEXT = 1000
 
 
 def call_elsewhere(subject: Subject, inputs: dict[str, Any]) -> tuple[Any, list[str] | str, list[str]]:
@@ -49,7 +49,7 @@ def _call_elsewhere(module: torch.nn.Module, inputs: dict[str, Any]) -> tuple[An
         return plain, [value.device.type for value in outputs_of(values)], []
     except Exception as error:  # noqa: BLE001 - the check reports it
         left = [name for part, name in own if _stays(vars(part).get(name))]
-        return plain, f"{type(error).__name__}: {error}"[:MOST_TEXT], left
+        return plain, f"{type(error).__name__}: {error}"[:MAX_TEXT], left
 
 
 class Watch(TorchFunctionMode):

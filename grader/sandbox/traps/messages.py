@@ -10,10 +10,10 @@ from grader.sandbox import wire
 from grader.sandbox.protocol import MAX_ITEMS, Dimensions, Message, Words
 from grader.sandbox.wire import MalformedError
 
-MOST_TESTS = 12
+MAX_TESTS = 12
 """The most tests of a trap; further tests are ignored."""
 
-MOST_PRINTED = 20_000
+MAX_PRINTED = 20_000
 """The most characters of a subject's output that one reply carries."""
 
 Name = Annotated[str, Meta(max_length=300)]
@@ -246,7 +246,7 @@ class Performed(Message, frozen=True, kw_only=True):
     """The tensors that functions of the test returned and that were written to, by their order, with new places."""
     shipped: list[Shipped] = field(default_factory=list)
     generator: bytes = b""
-    printed: Annotated[str, Meta(max_length=2 * MOST_PRINTED)] = ""
+    printed: Annotated[str, Meta(max_length=2 * MAX_PRINTED)] = ""
     is_grad_enabled: bool = True
     dtype: Words = "float32"
 
@@ -257,7 +257,7 @@ class Failed(Message, frozen=True, kw_only=True):
     types: Names
     text: Words
     generator: bytes = b""
-    printed: Annotated[str, Meta(max_length=2 * MOST_PRINTED)] = ""
+    printed: Annotated[str, Meta(max_length=2 * MAX_PRINTED)] = ""
 
 
 class CallBack(Message, frozen=True, kw_only=True):

@@ -18,7 +18,7 @@ from grader.sandbox.protocol import MAX_TEXT
 from grader.sandbox.text import cut, sendable
 from grader.sandbox.traps import shipping
 from grader.sandbox.traps.messages import (
-    MOST_PRINTED,
+    MAX_PRINTED,
     CallBack,
     Failed,
     Function,
@@ -97,7 +97,7 @@ class SubjectServer:
             with contextlib.suppress(Exception):
                 return encode(_failed(error, printed.getvalue()))
             return encode(Failed(types=["Exception"], text="an exception that cannot be shown"))
-        text = sendable(printed.getvalue()[:MOST_PRINTED])
+        text = sendable(printed.getvalue()[:MAX_PRINTED])
         return encode(structs.replace(reply, printed=text, generator=generator))
 
     @contextlib.contextmanager
@@ -399,5 +399,5 @@ def _failed(error: BaseException, printed: str) -> Failed:
     text = sendable(str(error))
     names = [type_name(kind) for kind in type(error).__mro__[:20]]
     return Failed(
-        types=names, text=cut(text, MAX_TEXT), generator=_generator_state(), printed=sendable(printed[:MOST_PRINTED])
+        types=names, text=cut(text, MAX_TEXT), generator=_generator_state(), printed=sendable(printed[:MAX_PRINTED])
     )

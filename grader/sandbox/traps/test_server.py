@@ -27,7 +27,7 @@ from grader.sandbox.protocol import MAX_TEXT, RunTests, TestRun
 from grader.sandbox.text import cut, sendable
 from grader.sandbox.traps.comparisons import Comparisons
 from grader.sandbox.traps.messages import (
-    MOST_TESTS,
+    MAX_TESTS,
     Answer,
     Ask,
     Collected,
@@ -55,7 +55,7 @@ OPTIONS = (
 )
 
 WHERE = "/home/user"
-MOST_LINES = 500
+MAX_LINES = 500
 
 
 def run_tests(connection: socket.socket, request: RunTests) -> None:
@@ -190,7 +190,7 @@ class _Plugin:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> object:
-        items = session.items[:MOST_TESTS]
+        items = session.items[:MAX_TESTS]
         runs = self._request.runs or [
             TestRun(test=number, seed=seed) for seed in self._request.seeds for number in range(len(items))
         ]

@@ -22,7 +22,7 @@ from grader.sandbox.traps.messages import (
 )
 from grader.sandbox.values import DTYPE_NAMES, MAX_DEPTH, MAX_INT, MAX_TENSOR_BYTES, from_tensor, to_tensor, type_name
 
-MOST_BYTES = MAX_TENSOR_BYTES
+MAX_BYTES = MAX_TENSOR_BYTES
 """The most bytes of tensors in one message."""
 
 ONES = {"float32": torch.int32, "float64": torch.int64}
@@ -51,8 +51,8 @@ class Writer:
         """Return the place of a tensor. Add the tensor if it is new. Raise `ValueError` if it cannot be sent."""
         if id(tensor) not in self._places:
             self._size += tensor.numel() * tensor.element_size()
-            if self._size > MOST_BYTES:
-                raise TooLargeError(f"tensors of more than {MOST_BYTES:,} bytes in one call")
+            if self._size > MAX_BYTES:
+                raise TooLargeError(f"tensors of more than {MAX_BYTES:,} bytes in one call")
             sent = self._change(tensor.detach()) if self._change else tensor
             value = from_tensor(sent)
             strides = [] if tensor.is_contiguous() else list(tensor.stride())
@@ -158,7 +158,7 @@ def unpack(tensor: Tensor) -> torch.Tensor:
         return dense
     shape = [1 if stride == 0 else size for size, stride in zip(dense.shape, tensor.strides, strict=True)]
     reach = sum((size - 1) * stride for size, stride in zip(shape, tensor.strides, strict=True) if size)
-    if not dense.numel() or reach * dense.element_size() > MOST_BYTES:
+    if not dense.numel() or reach * dense.element_size() > MAX_BYTES:
         return dense
     storage = torch.empty_strided(shape, tensor.strides, dtype=dense.dtype)
     storage.copy_(dense[tuple(slice(0, size) for size in shape)])

@@ -135,7 +135,7 @@ KEYS = "h hint · d diff · r report · q quit"
 CLEAR = "\x1b[H\x1b[2J\x1b[3J"
 """Cursor home, then clear the screen and the scrollback."""
 
-MOST_LINE = 1000
+MAX_LINE = 1000
 """Characters of one line of a hint or a diff."""
 
 
@@ -167,7 +167,7 @@ def render_event(event: Event, screen: Screen) -> str:
             return "\n" + render_hint(hint, width=screen.width, color=screen.color)
         case TextEvent(text=text):
             lines = text.rstrip("\n").split("\n")
-            return _page([Text(), *(Text(printable_line(line, MOST_LINE)) for line in lines)], screen)
+            return _page([Text(), *(Text(printable_line(line, MAX_LINE)) for line in lines)], screen)
         case TrapEvent():
             page = render_trap(event.result, event.details, width=screen.width, color=screen.color, has_next=True)
             return f"\n{event.file} · {event.at}\n{page}"

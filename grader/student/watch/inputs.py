@@ -18,7 +18,7 @@ STEP_MS = 5
 """How often watchfiles polls for events, in milliseconds. Measured: 6 ms from a save to its event, at 0.5 % of a core.
 Its defaults are 50 ms, and up to 1600 ms for further events."""
 
-MOST_STEPS = 10
+MAX_STEPS = 10
 """While a program writes without a pause, an event comes every this many steps."""
 
 Signature = tuple[tuple[int, ...], ...]
@@ -53,7 +53,7 @@ class Saves:
             for _ in watch(
                 self._folder,
                 watch_filter=lambda _, path: path.endswith((".py", ".ipynb")),
-                debounce=STEP_MS * MOST_STEPS,
+                debounce=STEP_MS * MAX_STEPS,
                 step=STEP_MS,
                 stop_event=self._stop,
                 raise_interrupt=False,
@@ -102,7 +102,7 @@ END_OF_INPUT = "\x04"
 """The character for Ctrl-D; also passed to `on_key` when the terminal closes."""
 
 ESCAPE = "\x1b"
-MOST_AT_ONCE = 64
+MAX_AT_ONCE = 64
 
 
 class Keys:
@@ -151,7 +151,7 @@ class Keys:
             if self._wake_reader in ready:
                 return
             try:
-                pressed = os.read(self._terminal, MOST_AT_ONCE).decode("utf-8", "replace")
+                pressed = os.read(self._terminal, MAX_AT_ONCE).decode("utf-8", "replace")
             except OSError:
                 pressed = ""
             if not pressed:

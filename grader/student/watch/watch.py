@@ -2,7 +2,6 @@
 
 import contextlib
 import queue
-import secrets
 from collections.abc import Iterator
 
 from msgspec import Struct
@@ -10,6 +9,7 @@ from msgspec import Struct
 from grader.errors import KitError, SpecError
 from grader.spec.loading import load_exercise
 from grader.spec.paths import Course
+from grader.spec.seeds import secret_seed
 from grader.student.changes import changes
 from grader.student.hints import next_hint
 from grader.student.progress import load_progress
@@ -27,7 +27,6 @@ from grader.student.watch.events import (
 from grader.student.watch.followed import BackgroundJudge, FollowedExercise, Judgement
 from grader.student.watch.followed_trap import FollowedTrap, TrapJudgement
 from grader.student.watch.inputs import END_OF_INPUT, Keys, Saves
-from grader.verdict.judge import MAX_SEED
 from grader.verdict.verdict import Result
 
 POLL_SECONDS = 0.5
@@ -56,7 +55,7 @@ def watching(course: Course, exercise_id: str | None) -> Iterator["Watch"]:
     On exit, restore the terminal and end all processes.
     """
     inbox: queue.Queue[Message] = queue.Queue()
-    seed = secrets.randbelow(MAX_SEED)
+    seed = secret_seed()
     judging = BackgroundJudge(course, seed, inbox.put)
     with contextlib.ExitStack() as stack:
         stack.callback(judging.close)

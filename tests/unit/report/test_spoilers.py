@@ -11,6 +11,7 @@ from grader.classroom.exports.records import Graded, VerdictExport
 from grader.classroom.exports.writing import EXPORTS
 from grader.classroom.gradebook.class_records import GradeRow
 from grader.errors import UsageError
+from grader.report.causes import group_causes, hiding_crash
 from grader.report.findings import sentence
 from grader.report.html import NotebookVerdict, render_report
 from grader.report.tables import OverviewLine, render_hint, render_overview
@@ -24,7 +25,6 @@ from grader.student.hints import next_hint
 from grader.student.progress import load_progress, remember_verdict, save_progress
 from grader.student.watch.events import Screen, VerdictEvent, compare, render_event
 from grader.verdict.attribution import DefectStatus
-from grader.verdict.causes import group_causes, hiding_crash
 from tests.support.paths import ROOT
 from tests.support.sampling import sampled, subsets_to_judge
 

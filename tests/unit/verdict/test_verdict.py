@@ -17,11 +17,11 @@ from grader.checks.outcome import (
     Status,
     parse_kind,
 )
+from grader.report.causes import group_causes
 from grader.report.phrases import picture_title
 from grader.spec.exercise import Defect
 from grader.spec.properties import ReturnsShapes
 from grader.verdict.attribution import RULES, DefectStatus, Reading, Reason, UnknownReason, VariantComparison, rule_of
-from grader.verdict.causes import group_causes
 from grader.verdict.judge import _identified_defects
 from grader.verdict.matching import compare_deviations, find_partial_fixes, find_standing_fixes, is_part
 from grader.verdict.verdict import Result, make_verdict

@@ -3,8 +3,8 @@
 from typing import Any
 
 from grader.checks.outcome import FailureKind, Finding, Location, Outcome, SizeComparison, Status
+from grader.report.causes import group_causes
 from grader.sandbox.calling_variants import CallingVariant, Mode, Scale
-from grader.verdict.causes import group_causes
 from grader.verdict.verdict import Result, Verdict
 
 
