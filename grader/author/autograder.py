@@ -15,7 +15,6 @@ from pathlib import Path
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from grader.checks.outcome import Key
 from grader.classroom.platforms import AUTOGRADERS
 from grader.classroom.platforms.nbgrader import GRADE_CELL
 from grader.classroom.platforms.platform import Autograder, Package
@@ -29,6 +28,7 @@ from grader.spec.paths import PACKAGE, Course, is_special_file, product_draft, w
 from grader.submission import Submission, read_submission
 from grader.trap.implementations import files_for_traps
 from grader.verdict.judge import open_judge
+from grader.verdict.key import Key
 from grader.verdict.verdict import Result
 
 TEMPLATES = Path(__file__).parent / "templates"

@@ -11,7 +11,7 @@ from grader.author.output_shapes import describe_shapes
 from grader.author.proof import Step
 from grader.author.rewrites import rewrites_of
 from grader.checks.case import make_case, seed_draws
-from grader.checks.outcome import Key, Status, defects_in, variant_name
+from grader.checks.outcome import Status
 from grader.checks.reference import Reference
 from grader.errors import BrokenExerciseError
 from grader.processes.workers import WorkerSource
@@ -25,6 +25,7 @@ from grader.spec.properties import Property
 from grader.submission import submission_from_text
 from grader.verdict.attribution import DefectStatus
 from grader.verdict.judge import Judge
+from grader.verdict.key import Key, defects_in, variant_name
 from grader.verdict.near_misses import near_miss_texts
 from grader.verdict.signatures import encode_key
 from grader.verdict.verdict import Result, Verdict

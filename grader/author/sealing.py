@@ -6,7 +6,7 @@ import msgspec
 from msgspec import Struct
 
 from grader.author.explaining import lock_explanations
-from grader.checks.outcome import Examination, Key, Status, defects_in, variant_name
+from grader.checks.outcome import Examination, Status
 from grader.checks.recording import Recorder
 from grader.checks.runner import Runner, new_reference
 from grader.errors import BrokenExerciseError
@@ -16,6 +16,7 @@ from grader.spec.fragments import make_variant
 from grader.spec.paths import Course
 from grader.student.explanations import SOLUTION
 from grader.submission import submission_from_text
+from grader.verdict.key import Key, defects_in, variant_name
 from grader.verdict.near_misses import near_miss_texts
 from grader.verdict.signatures import KEY_SEED, extend_time_limit, find_key, require_all_passed
 

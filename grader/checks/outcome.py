@@ -285,8 +285,6 @@ class Outcome(Struct, frozen=True, kw_only=True):
     """Wall-clock time."""
     advice: str = ""
     """Advice that does not change the score."""
-    matches_no_variant: bool = False
-    """Whether its deviation differs from that of every matching variant."""
 
     def changes_settings_only(self) -> bool:
         """Return whether the check failed only because a call changed torch's own settings."""
@@ -314,7 +312,7 @@ class FailurePoint(Struct, frozen=True, kw_only=True):
 
 
 class Examination(Struct, frozen=True, kw_only=True):
-    """The observations of one submission. `verdict/` adds the comparison with variants."""
+    """The observations of one submission."""
 
     outcomes: list[Outcome]
     unloadable: Finding | None = None
@@ -337,50 +335,10 @@ class Examination(Struct, frozen=True, kw_only=True):
     """The value checks whose success says nothing about what a call of the submission's entry returns."""
     failed_in_training_variant: frozenset[str] = frozenset()
     """The checks that failed in a calling variant in training mode, but not in the plain call."""
-    matching_deviations: frozenset[str] = frozenset()
-    """The failed checks whose deviation a matching variant shares."""
-    partial_fixes: dict[str, set[str]] = {}
-    """By check, the partially fixed defects: a variant with these defects has the same deviation at the same point."""
-    standing_fixes: frozenset[str] = frozenset()
-    """The defects whose fix occurs in the submission word by word."""
-    identified_defects: dict[str, bool] = {}
-    """Sealed editions only: for each defect that the failed checks identify, whether it is present."""
 
     def failures(self) -> dict[str, str]:
         """Return the signatures of the checks that did not pass, by check."""
         return {each.check: each.signature() for each in self.outcomes if each.status is not Status.PASSED}
-
-
-class Key(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """How every variant of an exercise behaves, and the syntax trees of its methods; both by `variant_name`."""
-
-    digest: str
-    """What the signatures depend on."""
-    signatures: dict[str, dict[str, str]]
-    """By check, the signatures of the checks that the variant fails."""
-    methods: dict[str, dict[str, str]]
-    """By method, a fingerprint of each statement's syntax tree. Empty in a sealed edition."""
-    near_misses: dict[str, dict[str, str]] = {}
-    """The signatures of each near miss, alone and beside other defects; by the name of near miss and defects."""
-
-
-REFERENCE = ""
-"""The name of the variant without defects, which is the reference."""
-
-
-def variant_name(subset: frozenset[str]) -> str:
-    """Return the name of the variant with these defects: their ids joined by `+`."""
-    return "+".join(sorted(subset))
-
-
-def defects_in(variant: str) -> frozenset[str]:
-    """Return the ids of the defects that the variant of that name has; the reverse of `variant_name`."""
-    return frozenset(variant.split("+")) if variant else frozenset()
-
-
-def has_defect(variant: str, defect: str) -> bool:
-    """Return whether the variant of that name has the defect."""
-    return defect in defects_in(variant)
 
 
 def in_words(check: str) -> str:

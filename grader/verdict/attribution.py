@@ -15,19 +15,9 @@ from enum import StrEnum
 
 from msgspec import Struct
 
-from grader.checks.outcome import (
-    REFERENCE,
-    Examination,
-    FailureKind,
-    Finding,
-    Key,
-    Outcome,
-    Status,
-    defects_in,
-    has_defect,
-    variant_name,
-)
+from grader.checks.outcome import Examination, FailureKind, Finding, Outcome, Status
 from grader.spec.exercise import Exercise
+from grader.verdict.key import REFERENCE, Key, defects_in, has_defect, variant_name
 
 
 def _signatures(*kinds: FailureKind) -> frozenset[str]:
@@ -92,6 +82,24 @@ class Reason(Struct, frozen=True, kw_only=True):
     check: str = ""
 
 
+class Clues(Struct, frozen=True, kw_only=True):
+    """What numbers and statements show about the defects, beyond the signatures of the failures."""
+
+    unmatched: frozenset[str] = frozenset()
+    """The failed checks whose deviation differs from that of every matching variant."""
+    matching_deviations: frozenset[str] = frozenset()
+    """The failed checks whose deviation a matching variant shares."""
+    partial_fixes: dict[str, set[str]] = {}
+    """By check, the partially fixed defects: a variant with these defects has the same deviation at the same point."""
+    standing_fixes: frozenset[str] = frozenset()
+    """The defects whose fix occurs in the submission word by word."""
+    identified_defects: dict[str, bool] = {}
+    """Sealed editions only: for each defect that the failed checks identify, whether it is present."""
+
+
+NO_CLUES = Clues()
+
+
 class Attribution(Struct, frozen=True, kw_only=True):
     """The status of each defect, and the explanation of each failure.
 
@@ -106,9 +114,9 @@ class Attribution(Struct, frozen=True, kw_only=True):
     causes: dict[str, list[str]]
 
 
-def attribute(exercise: Exercise, key: Key, examination: Examination) -> Attribution:
+def attribute(exercise: Exercise, key: Key, examination: Examination, clues: Clues) -> Attribution:
     """Decide the status of every defect, and find the regressions."""
-    comparison = VariantComparison(exercise, key, examination)
+    comparison = VariantComparison(exercise, key, examination, clues)
     statuses, reasons = {}, {}
     for defect in exercise.defects:
         evidence = comparison.evidence(defect.id)
@@ -295,16 +303,15 @@ def rule_of(evidence: Evidence) -> Rule:
 class VariantComparison:
     """A submission's outcomes compared with those of every variant.
 
-    `failed` maps each failed check to its signature. `differs_numerically` are the failed checks whose deviation no
-    matching variant has. `explained_by` maps each variant to the failures that it has too, with the same signature.
+    `failed` maps each failed check to its signature. `explained_by` maps each variant to the failures that it has too,
+    with the same signature.
     """
 
-    def __init__(self, exercise: Exercise, key: Key, examination: Examination) -> None:
-        self._key, self._examination = key, examination
+    def __init__(self, exercise: Exercise, key: Key, examination: Examination, clues: Clues = NO_CLUES) -> None:
+        self._key, self._examination, self._clues = key, examination, clues
         failures = [each for each in examination.outcomes if each.status is not Status.PASSED]
         self.failed: dict[str, str] = {outcome.check: outcome.signature() for outcome in failures}
         self.has_crashed: bool = any(outcome.status is Status.CRASHED for outcome in failures)
-        self.differs_numerically = {outcome.check for outcome in failures if outcome.matches_no_variant}
         self.passed = {each.check for each in examination.outcomes} - {
             each.check for each in failures if not each.changes_settings_only()
         }
@@ -323,7 +330,7 @@ class VariantComparison:
         self._readings = {defect.id: self._read(defect.id) for defect in exercise.defects}
         self._partly_fixed = {
             check: {each for each in defects if self._readings[each] not in STANDING} or defects
-            for check, defects in examination.partial_fixes.items()
+            for check, defects in clues.partial_fixes.items()
         }
         self.has_signal: bool = self._has_signal()
         self._stretch = {defect.id for defect in exercise.defects if defect.stretch}
@@ -425,7 +432,7 @@ class VariantComparison:
 
     def _explained(self, kinds: dict[str, str]) -> set[str]:
         """Return the failures that a variant with these signatures also has."""
-        return {check for check, kind in self.failed.items() if kinds.get(check) == kind} - self.differs_numerically
+        return {check for check, kind in self.failed.items() if kinds.get(check) == kind} - self._clues.unmatched
 
     def _fails_just(self, kinds: dict[str, str]) -> bool:
         """Return whether a variant with these signatures has all these failures, perhaps with other numbers."""
@@ -462,7 +469,7 @@ class VariantComparison:
     def _is_certain(self, defect: str) -> bool:
         """Return whether at least half of the checks that only this defect fails show its deviation."""
         only = self._key.signatures[defect].keys() - self._failed_without(defect)
-        return len(only & self._examination.matching_deviations) >= max(1, len(only.intersection(self.unexplained)))
+        return len(only & self._clues.matching_deviations) >= max(1, len(only.intersection(self.unexplained)))
 
     def _failed_without(self, defect: str) -> set[str]:
         """Return the checks that some variant without the defect fails."""
@@ -471,7 +478,7 @@ class VariantComparison:
 
     def _own_checks(self, defect: str) -> set[str]:
         """Return a defect's own checks, without checks that found the right values and failed only afterwards."""
-        past = {check for check, kind in self.failed.items() if kind in AFTER_VALUES} - self.differs_numerically
+        past = {check for check, kind in self.failed.items() if kind in AFTER_VALUES} - self._clues.unmatched
         kinds = self._key.signatures[defect]
         return {check for check, kind in kinds.items() if kind in WITH_GRADIENTS or check not in past}
 
@@ -500,7 +507,7 @@ class VariantComparison:
         touched = {method for right, faulty in pairs for method, _ in right ^ faulty}
         found = {each for each in _statements(self._examination.methods) if each[0] in touched}
         if not touched:  # the same statements in another order
-            return Reading.KEPT if defect in self._examination.standing_fixes else Reading.UNREAD
+            return Reading.KEPT if defect in self._clues.standing_fixes else Reading.UNREAD
         if {method for method, _ in found} != touched:
             return Reading.UNREAD
         common = set.intersection(*(right & faulty for right, faulty in pairs))
@@ -512,7 +519,7 @@ class VariantComparison:
                 return Reading.FIXED
             if fault <= found and not fix & found and (fault or found <= known):
                 return Reading.FAULTY
-        if defect in self._examination.standing_fixes:
+        if defect in self._clues.standing_fixes:
             return Reading.KEPT
         return Reading.CHANGED if 2 * len(common & found) >= len(common) > 0 else Reading.UNREAD
 
@@ -546,7 +553,7 @@ class VariantComparison:
         """Return the matching variants with the submission's syntax trees in the methods that the defect touches."""
         methods = self._key.methods
         if not methods:  # a sealed edition has none, and may have identified the defect
-            is_there = self._examination.identified_defects.get(defect)
+            is_there = self._clues.identified_defects.get(defect)
             return [name for name in self.matching_variants if has_defect(name, defect) is is_there]
         touched = [name for name, tree in methods[defect].items() if methods[REFERENCE].get(name) != tree]
         read = {each: self._examination.methods.get(each) for each in touched}

@@ -6,7 +6,7 @@ from typing import Any, Self
 
 from msgspec import structs
 
-from grader.checks.outcome import REFERENCE, Examination, Key, Status, has_defect
+from grader.checks.outcome import Examination, Status
 from grader.checks.tape import FailedCheck
 from grader.errors import KitError, WorkerKilledError
 from grader.processes.memory import free_memory
@@ -19,7 +19,8 @@ from grader.spec.paths import Course, stamp_of
 from grader.spec.seeds import secret_seed
 from grader.submission import Submission
 from grader.submission.choice import Choice
-from grader.verdict.attribution import matching_variants
+from grader.verdict.attribution import Clues, matching_variants
+from grader.verdict.key import REFERENCE, Key, has_defect
 from grader.verdict.matching import compare_deviations, find_partial_fixes
 from grader.verdict.near_misses import find_near_miss
 from grader.verdict.verdict import Verdict, can_be_examined, make_verdict, refuse
@@ -266,19 +267,22 @@ class Judge:
         self._matching = matching[:MAX_MATCHING_VARIANTS]
         indistinguishable = variants.indistinguishable(submission, examination, matching, seed)
         is_comparable = 0 < len(matching) <= MAX_MATCHING_VARIANTS and REFERENCE not in matching
+        clues = Clues(
+            standing_fixes=variants.standing_fixes(submission),
+            identified_defects=_identified_defects(exercise, indistinguishable),
+        )
         if is_comparable and not variants.is_one_of(submission, matching):
             failed = {outcome.check for outcome in examination.outcomes if outcome.status is Status.FAILED}
-            examination = compare_deviations(examination, [examine_variant(name, failed) for name in matching])
+            clues = compare_deviations(clues, examination, [examine_variant(name, failed) for name in matching])
         points = examination.failure_points
 
         def examine_at_points(name: str, checks: set[str]) -> Examination:
             return variants.examine_at(name, {check: points[check] for check in checks}, seed, dtype)
 
-        examination = structs.replace(examination, standing_fixes=variants.standing_fixes(submission))
-        examination = find_partial_fixes(exercise, key, examination, examine_at_points)
-        examination = structs.replace(examination, identified_defects=_identified_defects(exercise, indistinguishable))
-        near_miss = find_near_miss(exercise, key, examination, examine_variant)
-        return make_verdict(exercise, key, examination, file, seed, near_miss=near_miss)
+        partial_fixes = find_partial_fixes(exercise, key, examination, clues, examine_at_points)
+        clues = structs.replace(clues, partial_fixes=partial_fixes)
+        near_miss = find_near_miss(exercise, key, examination, clues, examine_variant)
+        return make_verdict(exercise, key, examination, file, seed, clues=clues, near_miss=near_miss)
 
     def record(self, exercise_id: str, submission: Submission, seed: int, check: str) -> FailedCheck | None:
         """Run a check that failed once more, and return the requests of its failing size case."""

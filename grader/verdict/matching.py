@@ -6,10 +6,11 @@ from typing import Any
 
 from msgspec import structs
 
-from grader.checks.outcome import Examination, FailureKind, Finding, Key, Outcome, Status, defects_in, variant_name
+from grader.checks.outcome import Examination, FailureKind, Finding, Outcome, Status
 from grader.spec.exercise import Defect, Exercise
 from grader.spec.fragments import replace_fragment
-from grader.verdict.attribution import AFTER_VALUES, STANDING, WITH_GRADIENTS, Reading, VariantComparison
+from grader.verdict.attribution import AFTER_VALUES, STANDING, WITH_GRADIENTS, Clues, Reading, VariantComparison
+from grader.verdict.key import Key, defects_in, variant_name
 
 RELATIVE, ABSOLUTE = 1e-3, 1.0
 """Tolerance for treating two errors as the same fault, in units of the comparison tolerance; rewordings round
@@ -26,43 +27,50 @@ MEASURED = {FailureKind.LEAK, FailureKind.MIXING, FailureKind.SUM, FailureKind.S
 """Kinds whose findings show a measured number in place of a deviation."""
 
 
-def compare_deviations(examination: Examination, matching_variants: list[Examination]) -> Examination:
-    """Mark the failures whose deviation no matching variant shares; return the marked examination.
+def compare_deviations(clues: Clues, examination: Examination, matching_variants: list[Examination]) -> Clues:
+    """Return the clues with the failures whose deviation a matching variant shares, and with those that none shares.
 
     `matching_variants` are the examinations of the matching variants with the same inputs and weights. Values that
     depend on a module's own initial weights, texts and crashes are not compared: two versions of one fault may draw
     random numbers, print and crash differently.
     """
-    outcomes = [_compare_deviation(outcome, examination, matching_variants) for outcome in examination.outcomes]
+    unmatched = {
+        outcome.check
+        for outcome in examination.outcomes
+        if outcome.status is Status.FAILED
+        and outcome.check in examination.deviations
+        and not _is_shared(outcome, examination, matching_variants)
+    }
     with_values = {check for check, value in examination.deviations.items() if not isinstance(value, frozenset)}
-    unmatched = {outcome.check for outcome in outcomes if outcome.matches_no_variant}
-    return structs.replace(examination, outcomes=outcomes, matching_deviations=frozenset(with_values - unmatched))
+    return structs.replace(
+        clues, unmatched=frozenset(unmatched), matching_deviations=frozenset(with_values - unmatched)
+    )
 
 
-def _compare_deviation(outcome: Outcome, examination: Examination, matching_variants: list[Examination]) -> Outcome:
+def _is_shared(outcome: Outcome, examination: Examination, matching_variants: list[Examination]) -> bool:
+    """Return whether a variant that fails a check with the same signature has the same deviation."""
     check = outcome.check
-    if outcome.status is not Status.FAILED or check not in examination.deviations:
-        return outcome
-    similar_variants = [
-        variant
+    return any(
+        is_same(examination.deviations[check], variant.deviations.get(check))
         for variant in matching_variants
         if any((other.check, other.signature()) == (check, outcome.signature()) for other in variant.outcomes)
-    ]
-    deviation = examination.deviations[check]
-    is_shared = any(is_same(deviation, variant.deviations.get(check)) for variant in similar_variants)
-    return structs.replace(outcome, matches_no_variant=not is_shared)
+    )
 
 
 def find_partial_fixes(
-    exercise: Exercise, key: Key, examination: Examination, examine: Callable[[str, set[str]], Examination]
-) -> Examination:
-    """Find the partial fixes, by check; return the examination with them.
+    exercise: Exercise,
+    key: Key,
+    examination: Examination,
+    clues: Clues,
+    examine: Callable[[str, set[str]], Examination],
+) -> dict[str, set[str]]:
+    """Return the partially fixed defects, by check.
 
     A defect is partially fixed if one of its own checks differs from all matching variants, but fails as a variant with
     that defect does at the same point. `examine` takes a variant's name and the checks to run on it, each at the point
     where the submission failed.
     """
-    comparison = VariantComparison(exercise, key, examination)
+    comparison = VariantComparison(exercise, key, examination, clues)
     uncertain = {each.id: checks for each in exercise.defects if (checks := comparison.unexplained_of(each.id))}
     failures = {outcome.check: outcome for outcome in examination.outcomes}
     compared = {
@@ -82,7 +90,7 @@ def find_partial_fixes(
                 partial_fixes.setdefault(outcome.check, set()).add(defect)
         if name != defect:
             compared -= partial_fixes.keys()  # more defects explain less precisely
-    return structs.replace(examination, partial_fixes=partial_fixes)
+    return partial_fixes
 
 
 def _variants_with(uncertain: Collection[str], matching_variants: list[str]) -> list[tuple[str, str]]:

@@ -2,11 +2,12 @@
 
 from collections.abc import Callable, Iterator
 
-from grader.checks.outcome import Examination, Key, defects_in, variant_name
+from grader.checks.outcome import Examination
 from grader.errors import SpecError
 from grader.spec.exercise import Exercise
 from grader.spec.fragments import make_near_miss
-from grader.verdict.attribution import VariantComparison
+from grader.verdict.attribution import Clues, VariantComparison
+from grader.verdict.key import Key, defects_in, variant_name
 from grader.verdict.matching import is_same
 
 
@@ -25,7 +26,11 @@ def near_miss_texts(exercise: Exercise, reference: str) -> Iterator[tuple[str, s
 
 
 def find_near_miss(
-    exercise: Exercise, key: Key, examination: Examination, examine: Callable[[str, set[str]], Examination]
+    exercise: Exercise,
+    key: Key,
+    examination: Examination,
+    clues: Clues,
+    examine: Callable[[str, set[str]], Examination],
 ) -> str:
     """Return the id of the near miss that the submission behaves like; empty if there is none.
 
@@ -37,7 +42,7 @@ def find_near_miss(
     names = [
         name for name, signatures in key.near_misses.items() if signatures == failures != {} and ids & defects_in(name)
     ]
-    if not names or not VariantComparison(exercise, key, examination).unexplained:
+    if not names or not VariantComparison(exercise, key, examination, clues).unexplained:
         return ""
     for name in names:
         deviations = examine(name, {*failures}).deviations

@@ -7,13 +7,14 @@ from pathlib import Path
 import msgspec
 from msgspec import structs
 
-from grader.checks.outcome import REFERENCE, Examination, Key, Status, variant_name
+from grader.checks.outcome import Examination, Status
 from grader.checks.runner import Runner
 from grader.errors import BrokenExerciseError
 from grader.spec.fragments import make_variant
 from grader.spec.paths import Course, read_cache, write_versioned_cache
 from grader.submission import submission_from_text
 from grader.verdict.digest import key_digest
+from grader.verdict.key import REFERENCE, Key, variant_name
 from grader.verdict.near_misses import near_miss_texts
 
 KEY_SEED = 20_260_101

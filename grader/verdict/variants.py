@@ -6,13 +6,14 @@ from collections.abc import Callable
 import msgspec
 from msgspec import Struct
 
-from grader.checks.outcome import Examination, FailurePoint, Key, has_defect, variant_name
+from grader.checks.outcome import Examination, FailurePoint
 from grader.checks.recording import Recording
 from grader.checks.runner import Runner
 from grader.errors import KitError
 from grader.spec.fragments import make_near_miss, put_back
 from grader.spec.paths import Course
 from grader.submission import Submission, read_submission, submission_from_text
+from grader.verdict.key import Key, has_defect, variant_name
 from grader.verdict.matching import find_standing_fixes, is_same
 from grader.verdict.signatures import find_key
 

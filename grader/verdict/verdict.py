@@ -6,11 +6,12 @@ from typing import TypeGuard
 
 from msgspec import Struct, structs
 
-from grader.checks.outcome import Examination, FailureKind, Finding, Key, Outcome, Status
+from grader.checks.outcome import Examination, FailureKind, Finding, Outcome, Status
 from grader.errors import KitError
 from grader.spec.exercise import Exercise
 from grader.submission import Submission, Unreadable, why_too_large
-from grader.verdict.attribution import Attribution, DefectStatus, Reason, UnknownReason, attribute
+from grader.verdict.attribution import NO_CLUES, Attribution, Clues, DefectStatus, Reason, UnknownReason, attribute
+from grader.verdict.key import Key
 
 FORMAT_VERSION = 1
 
@@ -95,12 +96,19 @@ class Verdict(Struct, frozen=True, kw_only=True):
 
 
 def make_verdict(
-    exercise: Exercise, key: Key, examination: Examination, file: str, seed: int, *, near_miss: str = ""
+    exercise: Exercise,
+    key: Key,
+    examination: Examination,
+    file: str,
+    seed: int,
+    *,
+    clues: Clues = NO_CLUES,
+    near_miss: str = "",
 ) -> Verdict:
     """Return the verdict on an examined submission; `file` is its name in the verdict."""
     if examination.unloadable is not None:
         return not_gradable(exercise, file, seed, examination.unloadable, examination)
-    attribution = attribute(exercise, key, examination)
+    attribution = attribute(exercise, key, examination, clues)
     numbers = exercise.numbers()
     defects = [
         DefectVerdict(

@@ -16,11 +16,11 @@ present as a whole. The columns count
 import argparse
 from collections import Counter
 
-from grader.checks.outcome import variant_name
 from grader.spec.exercise import Exercise
 from grader.spec.loading import load_exercise
 from grader.spec.paths import Course
 from grader.verdict.attribution import DefectStatus
+from grader.verdict.key import variant_name
 from grader.verdict.verdict import Verdict
 from tests.support.half_fixed import HalfFixed, half_fixed
 from tests.support.judging import SEED, Judge

@@ -19,7 +19,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grader.checks.outcome import Examination, Finding, Key, Outcome
+from grader.checks.outcome import Examination, Finding, Outcome
 from grader.errors import SpecError
 from grader.report.json import render_json
 from grader.report.terminal import render_terminal
@@ -28,6 +28,7 @@ from grader.spec.loading import read_exercise
 from grader.spec.paths import Course
 from grader.submission import Submission, Unreadable, read_submission
 from grader.submission.submission import from_module, from_notebook
+from grader.verdict.key import Key
 from grader.verdict.verdict import make_verdict
 from tests.support.fuzzing import DEEP, NASTY_TEXTS, SECONDS, fuzzing, leaves, mutated, spoilt, within_bounds
 from tests.support.paths import ROOT

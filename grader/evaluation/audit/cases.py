@@ -8,13 +8,13 @@ import msgspec
 import yaml
 from msgspec import Struct
 
-from grader.checks.outcome import variant_name
 from grader.errors import UsageError
 from grader.spec.exercise import Exercise
 from grader.spec.fragments import put_back
 from grader.spec.loading import load_exercise
 from grader.spec.paths import Course
 from grader.spec.wrong_fixes import Expectation, load_wrong_fixes
+from grader.verdict.key import variant_name
 
 ATTACKED = "exercise_03"
 """The exercise that the attacks of the corpus are submitted to."""

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from msgspec import structs
 
-from grader.checks.outcome import Examination, FailureKind, Finding, Key, Status, in_words, variant_name
+from grader.checks.outcome import Examination, FailureKind, Finding, Status, in_words
 from grader.checks.runner import Runner
 from grader.errors import BrokenExerciseError, KitError, SpecError
 from grader.evaluation.fresh.drafts import Fault, faults_of, rewritten
@@ -25,6 +25,7 @@ from grader.spec.paths import Course
 from grader.submission import submission_from_text
 from grader.verdict.attribution import DefectStatus
 from grader.verdict.digest import meaning
+from grader.verdict.key import Key, variant_name
 from grader.verdict.signatures import KEY_SEED, extend_time_limit
 from grader.verdict.verdict import Result, make_verdict
 

@@ -12,7 +12,6 @@ import yaml
 from msgspec import structs, to_builtins
 
 from grader.author.scaffold import grading_cell, make_cells
-from grader.checks.outcome import Key
 from grader.evaluation.catalogue import HOW_TO_WORK
 from grader.evaluation.fresh.made import Made
 from grader.spec.document import Dumper
@@ -20,6 +19,7 @@ from grader.spec.exercise import Exercise
 from grader.spec.paths import Course
 from grader.student.notebook_file import notebook_content
 from grader.verdict.digest import key_digest
+from grader.verdict.key import Key
 from grader.verdict.signatures import encode_key
 
 THEME = "Fresh hunts"

@@ -3,9 +3,11 @@
 import torch
 from msgspec import structs
 
-from grader.checks.outcome import Examination, FailureKind, Finding, Key, Outcome, Status
+from grader.checks.outcome import Examination, FailureKind, Finding, Outcome, Status
 from grader.spec.exercise import Defect, Exercise, NearMiss
 from grader.spec.properties import ReturnsShapes
+from grader.verdict.attribution import Clues
+from grader.verdict.key import Key
 from grader.verdict.near_misses import find_near_miss, near_miss_texts
 from tests.support.exercises import make_exercise
 
@@ -36,14 +38,16 @@ KEY = Key(
 )
 
 
-def examination(deviation: torch.Tensor, *, matches_no_variant: bool = True) -> Examination:
-    finding = Finding(kind=FailureKind.VALUES)
-    outcome = Outcome(check="values", status=Status.FAILED, finding=finding, matches_no_variant=matches_no_variant)
+UNMATCHED = Clues(unmatched=frozenset({"values"}))
+
+
+def examination(deviation: torch.Tensor) -> Examination:
+    outcome = Outcome(check="values", status=Status.FAILED, finding=Finding(kind=FailureKind.VALUES))
     return Examination(outcomes=[outcome], deviations={"values": deviation})
 
 
-def found(submission: Examination, exercise: Exercise = EXERCISE) -> str:
-    return find_near_miss(exercise, KEY, submission, lambda _name, _checks: examination(OFF))
+def found(submission: Examination, exercise: Exercise = EXERCISE, clues: Clues = UNMATCHED) -> str:
+    return find_near_miss(exercise, KEY, submission, clues, lambda _name, _checks: examination(OFF))
 
 
 def test_a_submission_with_the_same_failures_and_numbers_is_recognised() -> None:
@@ -55,7 +59,7 @@ def test_other_numbers_are_another_fault() -> None:
 
 
 def test_a_variant_and_a_right_submission_are_no_near_misses() -> None:
-    assert found(examination(OFF, matches_no_variant=False)) == ""
+    assert found(examination(OFF), clues=Clues()) == ""
     assert found(Examination(outcomes=[Outcome(check="values", status=Status.PASSED)])) == ""
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from grader.checks.outcome import Key
+from grader.verdict.key import Key
 from grader.verdict.signatures import _read_key, encode_key
 
 DIGEST = "d1"

@@ -8,7 +8,6 @@ from grader.checks.outcome import (
     Examination,
     FailureKind,
     Finding,
-    Key,
     Location,
     Map,
     Outcome,
@@ -21,8 +20,18 @@ from grader.report.causes import group_causes
 from grader.report.phrases import picture_title
 from grader.spec.exercise import Defect
 from grader.spec.properties import ReturnsShapes
-from grader.verdict.attribution import RULES, DefectStatus, Reading, Reason, UnknownReason, VariantComparison, rule_of
+from grader.verdict.attribution import (
+    RULES,
+    Clues,
+    DefectStatus,
+    Reading,
+    Reason,
+    UnknownReason,
+    VariantComparison,
+    rule_of,
+)
 from grader.verdict.judge import _identified_defects
+from grader.verdict.key import Key
 from grader.verdict.matching import compare_deviations, find_partial_fixes, find_standing_fixes, is_part
 from grader.verdict.verdict import Result, make_verdict
 from tests.support.exercises import make_exercise
@@ -81,15 +90,28 @@ def examination(signatures: dict[str, str], **others) -> Examination:
     for check in CHECKS:
         status, _, kind = signatures.get(check, "passed:").partition(":")
         kind, _, operation = kind.partition("@")
-        unlike = kind.startswith(UNLIKE)
         finding = finding_of(kind.removeprefix(UNLIKE), f"{check} is off", operation=operation) if kind else None
-        outcomes.append(Outcome(check=check, status=Status(status), finding=finding, matches_no_variant=unlike))
+        outcomes.append(Outcome(check=check, status=Status(status), finding=finding))
     return Examination(outcomes=outcomes, **others)
+
+
+def clues_of(signatures: dict[str, str], **others) -> Clues:
+    """The clues about a submission whose failed checks have these signatures."""
+    unmatched = {check for check, signature in signatures.items() if f":{UNLIKE}" in signature}
+    return Clues(unmatched=frozenset(unmatched), **others)
+
+
+def split(others: dict) -> tuple[dict, dict]:
+    """The fields of an examination, and those of clues."""
+    clues = {name: value for name, value in others.items() if name in Clues.__struct_fields__}
+    return {name: value for name, value in others.items() if name not in clues}, clues
 
 
 def read(signatures: dict[str, str], methods: dict[str, str] | None = None, key: Key = KEY, **others):
     """The verdict on a submission whose failed checks have these signatures."""
-    return make_verdict(EXERCISE, key, examination(signatures, methods=methods or {}, **others), "attention.py", 7)
+    seen, clues = split(others)
+    examined = examination(signatures, methods=methods or {}, **seen)
+    return make_verdict(EXERCISE, key, examined, "attention.py", 7, clues=clues_of(signatures, **clues))
 
 
 def statuses(verdict):
@@ -248,7 +270,6 @@ def test_a_defect_is_known_beside_another_by_the_numbers_that_it_alone_brings_ab
             check="values",
             status=Status.FAILED,
             finding=Finding(kind=FailureKind.VALUES, message="values are off"),
-            matches_no_variant=True,
         ),
         Outcome(
             check="causal",
@@ -257,8 +278,9 @@ def test_a_defect_is_known_beside_another_by_the_numbers_that_it_alone_brings_ab
         ),
         *(Outcome(check=check, status=Status.PASSED) for check in ("shapes", "dtype")),
     ]
-    seen = Examination(outcomes=outcomes, value_checks=frozenset({"values"}), matching_deviations=frozenset(recognised))
-    verdict = make_verdict(EXERCISE, KEY, seen, "attention.py", 7)
+    seen = Examination(outcomes=outcomes, value_checks=frozenset({"values"}))
+    clues = Clues(unmatched=frozenset({"values"}), matching_deviations=frozenset(recognised))
+    verdict = make_verdict(EXERCISE, KEY, seen, "attention.py", 7, clues=clues)
     assert statuses(verdict)[:2] == [expected, UNKNOWN]
 
 
@@ -401,10 +423,14 @@ def test_a_check_with_a_defects_own_numbers_shows_a_partial_fix(saw, status, reg
         )
     )
     seen = Examination(outcomes=outcomes, deviations={"causal": saw})
-    told = find_partial_fixes(
-        EXERCISE, KEY, seen, lambda name, checks: Examination(outcomes=outcomes, deviations=dict.fromkeys(checks, 0.5))
+    partial_fixes = find_partial_fixes(
+        EXERCISE,
+        KEY,
+        seen,
+        Clues(),
+        lambda name, checks: Examination(outcomes=outcomes, deviations=dict.fromkeys(checks, 0.5)),
     )
-    verdict = make_verdict(EXERCISE, KEY, told, "attention.py", 7)
+    verdict = make_verdict(EXERCISE, KEY, seen, "attention.py", 7, clues=Clues(partial_fixes=partial_fixes))
     assert (statuses(verdict), verdict.regressions) == ([status, FIXED, FIXED], regressions)
 
 
@@ -456,8 +482,8 @@ KEYS = {
 def test_each_rule_gives_its_status(rule):
     kinds, others = BY_RULE[rule.name]
     key = KEYS.get(others.get("key", ""), KEY)
-    seen = examination(kinds, **{name: value for name, value in others.items() if name != "key"})
-    comparison = VariantComparison(EXERCISE, key, seen)
+    seen, clues = split({name: value for name, value in others.items() if name != "key"})
+    comparison = VariantComparison(EXERCISE, key, examination(kinds, **seen), clues_of(kinds, **clues))
     defect = "scale" if rule.name == "it lies behind a crash" else "mask"
     evidence = comparison.evidence(defect)
     assert rule_of(evidence).name == rule.name
@@ -473,10 +499,10 @@ def test_there_is_a_case_of_every_rule():
 def test_wrong_numbers_of_no_variant_are_one_cause_however_many_checks_see_them():
     wrong = {"values": "failed:values", "causal": "failed:values", "shapes": "failed:values"}
     seen = examination(wrong, deviations=dict.fromkeys(wrong, 0.5))
-    told = compare_deviations(seen, [Examination(outcomes=seen.outcomes, deviations=dict.fromkeys(wrong, 0.25))])
-    assert [outcome.matches_no_variant for outcome in told.outcomes] == [True, True, True, False]
-    assert {outcome.finding.kind for outcome in told.outcomes if outcome.finding} == {"values"}
-    causes = group_causes(make_verdict(EXERCISE, KEY, told, "attention.py", 7))
+    other = Examination(outcomes=seen.outcomes, deviations=dict.fromkeys(wrong, 0.25))
+    clues = compare_deviations(Clues(), seen, [other])
+    assert clues == Clues(unmatched=frozenset(wrong))
+    causes = group_causes(make_verdict(EXERCISE, KEY, seen, "attention.py", 7, clues=clues))
     assert [cause.checks for cause in causes] == [["values", "causal", "shapes"]]
 
 

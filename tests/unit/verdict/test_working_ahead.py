@@ -6,9 +6,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from grader.checks.outcome import REFERENCE
 from grader.submission import Submission, submission_from_text
 from grader.verdict.judge import Judge, KeptJudge
+from grader.verdict.key import REFERENCE
 from grader.verdict.verdict import Verdict
 from tests.support.sampling import others_slow
 
