@@ -55,7 +55,9 @@ LEAST_LEFT = 0.02
 """A check does not start with less than this left of the total."""
 
 FAIR_SHARE = 0.5
-"""A worker that got less CPU than this share of its limit, and waited at least as long, was starved."""
+"""A worker was starved if it got less CPU than this share of its limit, and either waited at least as long for a
+processor or is waiting for a disk: parts of torch may be read for the first time, from a slow disk.
+"""
 
 
 class ProcessorTime(Struct, frozen=True, kw_only=True):
@@ -65,6 +67,8 @@ class ProcessorTime(Struct, frozen=True, kw_only=True):
     """CPU time of all threads."""
     waited: float = 0.0
     """Time that the main thread waited for a processor."""
+    is_at_disk: bool = False
+    """Whether the main thread is waiting for a disk now."""
 
 
 class Overrun(Struct, frozen=True, kw_only=True):
@@ -147,7 +151,7 @@ class TimeBudget:
     def overrun(self, now: ProcessorTime) -> Overrun:
         """Describe the overrun of a worker that missed its deadline."""
         used = self._used(now)
-        is_starved = used.ran < FAIR_SHARE * self._fair <= used.waited
+        is_starved = used.ran < FAIR_SHARE * self._fair and (used.waited >= FAIR_SHARE * self._fair or now.is_at_disk)
         left = max(self._left + self.waited, 0.0)
         allowed = f"{self._step} may take {self._limit:.3g} s"
         if left < self._limit:

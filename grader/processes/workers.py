@@ -176,7 +176,9 @@ class Worker:
             times = Path(f"/proc/{number}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2]
         except UNREPORTED:
             return ProcessorTime()
-        return ProcessorTime(ran=sum(map(int, times.split()[11:13])) / os.sysconf("SC_CLK_TCK"), waited=waited)
+        state, *numbers = times.split()
+        ran = sum(map(int, numbers[10:12])) / os.sysconf("SC_CLK_TCK")
+        return ProcessorTime(ran=ran, waited=waited, is_at_disk=state == "D")
 
     def waited(self) -> float:
         """Return how many seconds its main thread has waited for a processor; 0 if the system does not report it."""

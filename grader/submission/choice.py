@@ -140,7 +140,7 @@ def _newer_copy(chosen: SourceFile) -> str:
     folder, stem = chosen.path.parent, chosen.path.stem
     copy = re.compile(COPY.format(stem=re.escape(stem)), re.IGNORECASE)
     copies = [each for each in sorted(folder.glob("*")) if copy.fullmatch(each.name) and each.stem != stem]
-    times = {each: read_source(each, each.name).modified for each in copies}
+    times = {each: each.lstat().st_mtime_ns for each in copies}
     newer = max((each for each in copies if times[each] > chosen.modified), key=times.__getitem__, default=None)
     if newer is None:
         return ""

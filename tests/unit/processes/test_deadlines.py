@@ -79,8 +79,11 @@ def test_no_more_is_given_back_than_was_waited_without_running() -> None:
         (ProcessorTime(ran=1.0, waited=0.0), False, True),
         (ProcessorTime(ran=0.1, waited=0.9), True, False),
         (ProcessorTime(ran=0.6, waited=0.9), False, True),
+        (ProcessorTime(ran=0.1, is_at_disk=True), True, False),
+        (ProcessorTime(ran=0.6, is_at_disk=True), False, True),
+        (ProcessorTime(ran=0.1), False, True),
     ],
-    ids=["ran", "starved", "ran enough"],
+    ids=["ran", "starved", "ran enough", "at a disk", "at a disk after it ran enough", "slept"],
 )
 def test_a_starved_worker_did_not_hang(used: ProcessorTime, is_starved: bool, is_hang: bool) -> None:
     budget = TimeBudget(10.0)
