@@ -233,13 +233,14 @@ def draw_sizes(spec: dict[str, Any], name: str) -> dict[str, int]:
     draw = random.Random(name)  # noqa: S311 - the seed is secret and used in one run
     factors_first = sorted(spec, key=lambda size: isinstance(spec[size], list) and isinstance(spec[size][0], str))
     is_random = any(isinstance(size, list) and size[-2] != size[-1] for size in spec.values())
+    always_equal = sum(isinstance(size, list) and size[1:] == [1, 1] for size in spec.values())
     sizes: dict[str, int] = {}
     for _ in range(MAX_TRIES if is_random else 1):
         sizes = {}
         for size in factors_first:
             *factor, low, high = spec[size] if isinstance(spec[size], list) else (spec[size], spec[size])
             sizes[size] = draw.randint(low, high) * (sizes[factor[0]] if factor else 1)
-        if len(set(sizes.values())) == len(sizes):
+        if len(set(sizes.values())) == len(sizes) - always_equal:
             break
     return {size: sizes[size] for size in spec}
 
