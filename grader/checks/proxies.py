@@ -303,7 +303,7 @@ class Subject:
             entry=variation or entry or interface.entry(),
             arguments=values,
             dtype=dtype,
-            probe=self.session.exercise.variations[variation] if variation else "",
+            variation=self.session.exercise.variations[variation] if variation else "",
             adapter=None if variation else adapter_of(interface),
             parameters=weights,
             keeps_weights=keeps_weights,

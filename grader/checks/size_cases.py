@@ -113,14 +113,15 @@ class SizeCasePlanner:
     def _edges(self, check: Property, name: str) -> list[SizeCase]:
         """Return the largest fixed sizes with one small axis of an input each: its smallest size, and one more.
 
-        A check with arguments of its own runs only at one more. Only axes with a range of their own in the first random
-        sizes become small, and sizes that are multiples of the axis with it. Gradients are not compared there.
+        If a check has inputs or a constructor of its own and no method, it runs only at one more. Only axes with a
+        range of their own in the first random sizes become small, and sizes that are multiples of the axis with it.
+        Gradients are not compared there.
         """
         if check.sizes or not check.walks_all_size_cases:
             return []
         smallest, largest = self.exercise.fixed_sizes[0], self.exercise.fixed_sizes[-1]
         axes = {axis for shape in check.all_inputs(self.exercise.interface).values() for axis in names_in(shape)}
-        first_step = 0 if check.is_plain() else 1
+        first_step = 0 if check.method or check.is_plain() else 1
         edges = []
         for axis in [each for each in largest if each in axes & self._free_sizes]:
             multiples = [multiple for multiple, factor in self._factors.items() if factor == axis]

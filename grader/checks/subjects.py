@@ -9,10 +9,10 @@ from grader.spec.kinds import Part
 
 def adapter_of(interface: Interface) -> Adapter | None:
     """Return the adapter that turns a submission's entry into a module; None if the entry is a module class."""
-    probe = interface.kind.adapter_for(interface.function)
-    return (
-        Adapter(probe=probe, inputs=list(interface.inputs), by_position=not interface.keyword_only) if probe else None
-    )
+    module = interface.kind.adapter_for(interface.function)
+    if not module:
+        return None
+    return Adapter(module=module, inputs=list(interface.inputs), by_position=not interface.keyword_only)
 
 
 def parts_of(interface: Interface, values: Any) -> list[Part]:

@@ -101,7 +101,6 @@ class Worker:
         self._process = process
         self._kept = bytearray()
         """The first bytes of a message that did not come in time; receiving again goes on with them."""
-        self._printed = b""
         self._is_killed = False
         self._is_awaited = False
         self._exit_code: int | None = None
@@ -161,12 +160,11 @@ class Worker:
             raise KilledError(how) if ended_by_itself and self._exit_code in KILLED else DiedError(how) from error
 
     def printed(self) -> bytes:
-        """Return the output on stdout since the last call."""
-        before, self._printed = self._printed, _read(self._stdout, 0)
-        is_added = self._printed.startswith(before)
-        return (
-            self._printed.removeprefix(before) if is_added else self._printed
-        )  # else the worker has overwritten the file
+        """Return the output on stdout since the last call, and remove it: the limit is for the output in between."""
+        printed, descriptor = _read(self._stdout, 0), self._stdout.fileno()
+        os.ftruncate(descriptor, 0)
+        os.lseek(descriptor, 0, os.SEEK_SET)  # the worker's own position too: it shares the open file
+        return printed
 
     def processor_time(self) -> ProcessorTime:
         """Return its processor time; zeros if the system does not report it."""

@@ -100,9 +100,9 @@ class Parse(Message, frozen=True, kw_only=True):
 
 
 class Adapter(Message, frozen=True, kw_only=True):
-    """How to turn a submission's function or class into a module: with the class `Adapter` of a module in `probes`."""
+    """How to turn a submission's function or class into a module: with the class `Adapter` of `module` in `probes`."""
 
-    probe: str
+    module: str
     inputs: list[str]
     by_position: bool
 
@@ -110,17 +110,17 @@ class Adapter(Message, frozen=True, kw_only=True):
 class Build(Message, frozen=True, kw_only=True):
     """Build a module and store it under the number `module`; answered by `Built` or `Raised`.
 
-    `probe` is source that runs beside the submission and defines `entry`. Without it, `entry` is the submission's own,
-    in an `adapter` if it is not a module. `parameters` are copied by name. Without them, matrices of unusually small or
-    large numbers get random values, unless the module `keeps_weights`. Without a `dtype` the module keeps the dtype in
-    which it was built.
+    A `variation` is source that runs beside the submission and defines `entry`. Without it, `entry` is the
+    submission's own, in an `adapter` if it is not a module. `parameters` are copied by name. Without them, matrices of
+    unusually small or large numbers get random values, unless the module `keeps_weights`. Without a `dtype` the module
+    keeps the dtype in which it was built.
     """
 
     module: int
     entry: str
     arguments: dict[str, Value]
     dtype: str = ""
-    probe: str = ""
+    variation: str = ""
     adapter: Adapter | None = None
     parameters: dict[str, TensorValue] | None = None
     keeps_weights: bool = False

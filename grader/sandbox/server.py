@@ -192,7 +192,7 @@ class Server:
         module = build(**arguments)
         if request.dtype:
             module = module.to(TORCH_DTYPES[request.dtype])
-        is_wrapped = bool(request.adapter or request.probe)
+        is_wrapped = bool(request.adapter or request.variation)
         self.subjects[request.module] = Subject(module=module, build=build, arguments=arguments, is_wrapped=is_wrapped)
         self._modes.pop(request.module, None)
         parameters = dict(module.named_parameters())
@@ -204,10 +204,10 @@ class Server:
         return Built(parameters=shapes, misfits=misfits)
 
     def _constructor(self, request: Build) -> Callable[..., Any]:
-        if not request.probe:
+        if not request.variation:
             return probes.constructor(self.namespace, request.entry, request.adapter)
         names: dict[str, Any] = {"submission": self.namespace, "torch": torch}
-        exec(compiled(request.probe), names)  # noqa: S102 - beside the submission
+        exec(compiled(request.variation), names)  # noqa: S102 - beside the submission
         constructor: Callable[..., Any] = names[request.entry]
         return constructor
 

@@ -31,9 +31,9 @@ PLACE_LENGTH = 8
 
 
 @functools.cache
-def compiled(probe: str) -> types.CodeType:
-    """Return a probe's code, cached: compiling takes longer than running most probes."""
-    return compile(probe, "probe", "exec")
+def compiled(variation: str) -> types.CodeType:
+    """Return a variation's code, cached: compiling takes longer than running most variations."""
+    return compile(variation, "variation", "exec")
 
 
 def fingerprint(chunks: list[Source]) -> str:

@@ -61,7 +61,7 @@ class BuiltModule(Struct, frozen=True, kw_only=True, tag=True):
     entry: str
     arguments: dict[str, Value]
     dtype: str = ""
-    probe: str = ""
+    variation: str = ""
     parameters: dict[str, TensorValue] | None = None
 
 
@@ -178,7 +178,7 @@ def _built(build: Build) -> BuiltModule:
         entry=build.entry,
         arguments=build.arguments,
         dtype=build.dtype,
-        probe=build.probe,
+        variation=build.variation,
         parameters=build.parameters,
     )
 

@@ -78,9 +78,9 @@ class _Writer:
         self._builds = {each.number: each for each in builds}
         self._mode: dict[int, bool] = {}
         self._outs: dict[int, str] = {}
-        adapter = None if any(each.probe for each in builds) else replay.adapter  # a variation is a module
+        adapter = None if any(each.variation for each in builds) else replay.adapter  # a variation is a module
         has_closures = any(to_python(each.arguments["closure"]) for each in builds if "closure" in each.arguments)
-        self._experiment = EXPERIMENTS.get(adapter.probe) if adapter is not None and not has_closures else None
+        self._experiment = EXPERIMENTS.get(adapter.module) if adapter is not None and not has_closures else None
         self._kit_adapter = adapter if self._experiment is None else None
         """The adapter that the script imports from the kit."""
 
@@ -95,7 +95,7 @@ class _Writer:
         yield ""
         yield "import torch"
         if self._kit_adapter is not None:
-            yield f"from {PROBES[self._kit_adapter.probe].__name__} import Adapter"
+            yield f"from {PROBES[self._kit_adapter.module].__name__} import Adapter"
             yield f"from {Entry.__module__} import {Entry.__name__}"
         yield ""
         yield f"sys.path.insert(0, {str(self._path.parent)!r})"
@@ -104,7 +104,7 @@ class _Writer:
             yield f"submission = importlib.import_module({name!r})"
             yield f"{entry} = submission.{entry}"
             return
-        if any(each.probe for each in self._builds.values()):
+        if any(each.variation for each in self._builds.values()):
             yield f"import {name} as submission"
         yield f"from {name} import {entry}"
 
@@ -219,8 +219,8 @@ class _Writer:
         name = "module" if self._has_one_module else f"module{len(self._modules) + 1}"
         self._modules[step.number] = name
         self._mode[step.number] = True
-        if step.probe:
-            yield from ("", "", *step.probe.splitlines(), "", "")
+        if step.variation:
+            yield from ("", "", *step.variation.splitlines(), "", "")
         yield from self._further_draws(step)
         seed, weights = self._weights(step)
         if seed is not None:
@@ -272,8 +272,8 @@ class _Writer:
             torch.set_rng_state(self._stream)
         try:
             with silent():
-                if step.probe:
-                    built = vars(import_variation(step.probe, self._module))[step.entry]
+                if step.variation:
+                    built = vars(import_variation(step.variation, self._module))[step.entry]
                 else:
                     built = constructor(self._module, step.entry, self._kit_adapter)
                 arguments = {name: to_python(value) for name, value in step.arguments.items()}

@@ -2,6 +2,7 @@
 
 import msgspec
 import pytest
+from msgspec import structs
 
 from grader.checks.findings import crash_finding
 from grader.checks.outcome import Status
@@ -88,6 +89,12 @@ def test_endless_output_is_reported_with_the_limit_and_the_line(judge_text):
     assert seen(verdict, Status.CRASHED) == {"it printed more than 12,345 bytes, the limit"}
     first = next(outcome.finding for outcome in verdict.checks if outcome.finding)
     assert first.location.text.strip() == "print('x' * 100_000, flush=True)"
+
+
+def test_output_within_the_limit_in_each_call_costs_a_right_fix_nothing(judge_text):
+    limits = structs.replace(AMPLE, output_bytes=100_000)
+    verdict = judge_text("exercise_03", in_forward("print('x' * 2_000)", reference()), limits=limits)
+    assert (verdict.outcome, verdict.score) == (Result.FIXED, 10)
 
 
 def test_source_over_the_limit_is_not_graded_and_the_reason_names_both_sizes(own_course, run_cli):

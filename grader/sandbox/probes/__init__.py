@@ -47,4 +47,4 @@ def constructor(submission: ModuleType, entry: str, adapter: Adapter | None) -> 
         return getattr(submission, entry)(*positional, **keywords)
 
     given = Entry(call=call, inputs=tuple(adapter.inputs), by_position=adapter.by_position)
-    return functools.partial(PROBES[adapter.probe].Adapter, given)
+    return functools.partial(PROBES[adapter.module].Adapter, given)
