@@ -28,14 +28,14 @@ from grader.verdict.verdict import Result, Verdict
 MAX_FINDINGS = 5
 """Findings that the feedback on an answer contains."""
 
-FIX_TASK = "Find the defects and return the whole repaired file in one Python block."
+FIX_TASK = "The file may be defective. Find its defects and return the whole repaired file in one Python block."
 
 TRAP_TASK = """\
-The file is defective. Do not repair it: return pytest functions, in one Python block, that right implementations pass
-and defective ones fail.
+The file may be defective. Do not repair it: return pytest functions, in one Python block. They run on several
+implementations of the same interface. Right implementations must pass them, and defective implementations should fail.
 
-- `subject` is a fixture. Write it where you would write `{entry}`. `gaussian(2, 5, 4)`, a fixture too, returns a tensor
-  of random numbers of that shape.
+- `subject` is a fixture. Write it where you would write `{entry}`. `gaussian` is a fixture too: `gaussian(2, 5, 4)`
+  returns a tensor of random numbers of that shape.
 - A test counts if it calls the subject and every right implementation passes it, whatever the random numbers are. A
   defect is caught if such a test fails on that defect alone.
 - A test may use torch, numpy and pytest. It reads no files.
@@ -118,7 +118,7 @@ async def assess(
     scheme: Scheme = Scheme.ALL_OR_NOTHING,
     course: str | Path | None = None,
 ) -> Assessment:
-    """Assess a model's answer. An error of the kit is an assessment without a value and never a value of 0.
+    """Assess a model's answer. If the kit fails, the assessment has no value; a failure never gives the value 0.
 
     The scheme applies to fixes and traps. Raise `UsageError` if the arguments are wrong, because then no answer could
     be judged.

@@ -17,8 +17,8 @@ Do not repair the file. Answer these questions about it. Return one line for eac
 number of the option that is right, as in `1: 3`."""
 
 LOCATE_TASK = f"""\
-The file is defective. Do not repair it: locate the defect by claims about values. The kit calls the file and makes the
-same call of a right implementation. A claim counts if it is true of the file and false of the right implementation;
+The file is defective. Do not repair it: locate the defect by claims about values. The kit calls the file, and makes the
+same call to a right implementation. A claim counts if it is true of the file and false of the right implementation;
 {ENOUGH_CLAIMS} such claims earn everything. Return at most {MAX_CLAIMS} claims in one fenced block, one
 on each line."""
 

@@ -234,7 +234,7 @@ FREE = re.compile(
     r"|^\| (---|tensor|what) |whatever the two numbers|attributes? `dropout`$"
     r"|^`\w+\([^`]*\)`( and `\w+\([^`]*\)`)? (is an?|are) (`[a-z.]+(Module|Optimizer)`s?|function)"
     r"( for serving, not for training)?[.;:]"
-    r"|^`\w+\([^`]*\)`$|^\d\.$|^`step\(\)` works without arguments|^The size of a head is|of one sample alone"
+    r"|^`\w+\([^`]*\)`$|^\d\.$|^`step\(\)` works without arguments|^The size of a head is|of a single sample"
 )
 """Sentences that need no check: freedoms, heads of tables, and signatures, whose defaults another test covers."""
 
