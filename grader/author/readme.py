@@ -41,7 +41,7 @@ PROMISES: dict[type[Property], str] = {
     DropoutOnlyInTraining: "Dropout acts in training mode only.",
     KeepsDtype: "A module in float64 computes in float64.",
     KeepsStateDict: "You may add buffers, persistent or not.",
-    MovesBetweenDevices: "It works on any device that it is moved to with `.to`.",
+    MovesBetweenDevices: "The module works on any device after `.to(device)`.",
     SamplesDoNotMix: "Samples do not affect each other.",
 }
 """What a check of each property requires, where its arguments do not matter."""
@@ -213,10 +213,10 @@ def _promises(exercise: Exercise, found: FoundInterface) -> Iterator[str]:
     modes = "in training and evaluation mode, " if kind.is_module else ""
     yield from filter(None, (_promise(check, exercise, found) for check in exercise.checks))
     if any(isinstance(each, MatchesReference) and each.is_varied() for each in exercise.checks):
-        positions = "" if interface.keyword_only else " or by position, in the order above"
+        positions = "" if interface.keyword_only else ", or by position in the order above"
         yield (
-            f"All of this holds for non-empty inputs of any size and memory layout, {modes}with and without gradients, "
-            f"and for arguments by keyword{positions}."
+            f"All of this holds for non-empty inputs of any size and memory layout, {modes}with and without gradients. "
+            f"Arguments may be passed by keyword{positions}."
         )
         if kind.is_module and interface.trains_after_inference:
             yield "A module that was called under `torch.inference_mode()` can be trained afterwards."

@@ -814,7 +814,7 @@ def test_the_page_of_a_new_exercise_promises_what_its_checks_require_and_marks_w
         "- A module in float64 computes in float64.",
         "- Dropout acts in training mode only.",
         "with `AssertionError` or `ValueError`: FILL IN (which values it refuses).",
-        "for arguments by keyword or by position, in the order above.",
+        "Arguments may be passed by keyword, or by position in the order above.",
         "- A module that was called under `torch.inference_mode()` can be trained afterwards.",
     ):
         assert promise in page, promise

@@ -96,7 +96,7 @@ def values(checks: Checks, _: str) -> bool:
 def refuses_long(checks: Checks, text: str) -> bool:
     wanted = {"mentions": "context_length"} if "gives" in text else {}
     return checks.have("raises", at="call", **wanted) and (
-        "welcome" not in text or checks.have("matches_reference", constructor={"context_length": "tokens"})
+        "accepted" not in text or checks.have("matches_reference", constructor={"context_length": "tokens"})
     )
 
 
@@ -118,7 +118,7 @@ PROMISES: dict[str, Keeps] = {
         checks.have("matches_reference", training=True) or checks.have("dropout_acts_on_weights")
     ),
     r"do not affect each other": samples_alone,
-    r"company|samples works": samples_alone,
+    r"samples works": samples_alone,
     r"(is|are) not modified|leaves its inputs": lambda checks, _: (
         checks.have("leaves_inputs_alone") or checks.test("group")
     ),
@@ -128,16 +128,14 @@ PROMISES: dict[str, Keeps] = {
     ),
     r"follows torch's seed": lambda checks, _: checks.have("dropout_acts_on_weights"),
     r"need not be trainable": lambda checks, _: not checks.exercise.interface.trains_after_inference,
-    r"[Mm]oved (to|with)|any device that": lambda checks, _: checks.have("moves_between_devices"),
+    r"[Mm]oved (to|with)|any device": lambda checks, _: checks.have("moves_between_devices"),
     r"influence[^.]*whatever the magnitude": lambda checks, _: checks.are_huge(),
     r"magnitude|up to a thousand": lambda checks, _: bool(checks.exercise.random_sizes),
-    r"(at|of) any size|number of heads|of any height|memory layout|not change torch's seed": lambda checks, _: bool(
-        checks.exercise.random_sizes
+    r"(at|of) any size|number of heads|of any height|memory layout|not change torch's seed|passed by keyword": (
+        lambda checks, _: bool(checks.exercise.random_sizes)
     ),
-    r"refused by the constructor|refused in the constructor|constructor refuses": lambda checks, _: checks.have(
-        "raises", at="constructor"
-    ),
-    r"longer than `context_length`|One of exactly `context_length`": refuses_long,
+    r"constructor (refuses|raises)": lambda checks, _: checks.have("raises", at="constructor"),
+    r"longer than `context_length`|of exactly `context_length`": refuses_long,
     r"with `(tokens|time)` from 1 to": lambda checks, _: checks.have("matches_reference", id="full_context"),
     r"checkpoints|[Ss]tate dict|saved weights|parameters are|names of the parameters": loads,
     r"`nn.(Linear|Conv2d)|layers `": loads,
@@ -148,7 +146,7 @@ PROMISES: dict[str, Keeps] = {
         "keeps_parameters", constructor={"qkv_bias": not checks.exercise.interface.constructor.get("qkv_bias")}
     ),
     r"`bias=False`": lambda checks, _: checks.have("keeps_parameters", constructor={"bias": False}),
-    r"gives a parameter a gradient whenever": lambda checks, _: checks.have("every_parameter_learns"),
+    r"gives a gradient to every parameter": lambda checks, _: checks.have("every_parameter_learns"),
     r"In a mask, 0 hides|hidden (token|key)|[Nn]o later token|hides a key|looks? at|may not be looked at": hides,
     r"look at no key|queries? get (what|the same output)|real cards all weights|finite for every page": finite_rows,
     r"any (integer or float )?dtype|two to four axes": any_mask,
@@ -196,29 +194,29 @@ PROMISES: dict[str, Keeps] = {
     r"can be differentiated|takes one step": values,
     r"put in training mode|Backward passes|as `torch.chunk`|The optimizer's step uses|summed over all parts": values,
     r"this, in this order|multiply the parameter by|set `m` to|subtract `lr|`m` and `v` are zero|Let `g` be": values,
-    r"cut off from the graph": lambda checks, _: checks.test("learns_by_itself"),
+    r"memory is detached": lambda checks, _: checks.test("learns_by_itself"),
     r"^\| `more` \||^\| `offset` \|": lambda checks, _: checks.test("counted") and checks.have("calls_in_turn"),
     r"a newly built layer|on no call before": lambda checks, _: (
         checks.have("calls_in_turn") or checks.test("leaves_nothing_behind")
     ),
     r"dtype of the inputs": lambda checks, _: checks.test("floats"),
-    r"a function beside it": lambda checks, _: checks.test("by_themselves|every_number"),
+    r"a function in the same file": lambda checks, _: checks.test("by_themselves|every_number"),
     r"the slopes are|slopes of `2": lambda checks, _: checks.test("every_number_of_heads"),
     r"A word sees `window`": lambda checks, _: checks.exercise.random_sizes[0].keys() >= {"window"},
-    r"their order matters": lambda checks, _: checks.have("samples_in_any_order"),
+    r"order of the other rows": lambda checks, _: checks.have("samples_in_any_order"),
     r"While training, entries|while training, entries": lambda checks, _: (
         checks.have("dropout_only_in_training") and (checks.test("dropped") or checks.have("dropout_acts_on_weights"))
     ),
     r"In eval mode nothing|being kept": lambda checks, _: checks.have("dropout_only_in_training"),
     r"moves the running mean": lambda checks, _: checks.test("what_training_leaves"),
     r"`follow\(\)`|`follow` (makes|changes)": lambda checks, _: checks.test("what_following_leaves"),
-    r"twin's parameters take no gradient": lambda checks, _: checks.test("gradients_after_following"),
-    r"its parameters take no gradient": lambda checks, _: checks.have("matches_reference", gradients=True),
+    r"twin's parameters do not require gradients": lambda checks, _: checks.test("gradients_after_following"),
+    r"its parameters do not require gradients": lambda checks, _: checks.have("matches_reference", gradients=True),
     r"`fold\(\)`|`folded`|Folded": lambda checks, _: checks.test("unfolding") and checks.test("is_its_base"),
     r"^\| `counted` \||divided by `counted`|Without any target|all micro-batches": lambda checks, _: (
         checks.test("adds?_up") and checks.test("costs_nothing")
     ),
-    r"cost a finite amount": lambda checks, _: checks.test("finite"),
+    r"give a finite loss": lambda checks, _: checks.test("finite"),
     r"Targets are facts": lambda checks, _: checks.have("matches_reference", gradients=True),
     r"without a gradient|`state_dict` holds|as if nothing": lambda checks, _: (
         checks.exercise.interface.kind_name is KindName.OPTIMIZER and values(checks, "")
@@ -228,7 +226,7 @@ PROMISES: dict[str, Keeps] = {
     r"filled-up place": lambda checks, _: checks.test("filling"),
 }
 FREE = re.compile(
-    r"not judged|may go on working;|` divides `|must be divisible|up to you|How you write"
+    r"not judged|may keep working;|checks do not test it|` divides `|must be divisible|up to you|How you write"
     r"|Everything else (may change|is yours)|rewrite the (code|function)"
     r"|word may be kept|them may be kept|You may add\s+buffers|Whether gradients flow"
     r"|^\| (---|tensor|what) |whatever the two numbers|attributes? `dropout`$"
