@@ -68,17 +68,17 @@ def grade(
     strict: bool = True,
     timeout: float | None = None,
 ) -> Verdict:
-    """Return the verdict on one submission. Nothing that the submission does raises an exception.
+    """Return the verdict on one submission. No submission can make this function raise an exception.
 
     - `exercise` is an id, such as `"exercise_03"`.
     - `source` is the text of a module, or the `Path` of a `.py` or `.ipynb` file.
-    - `course` is the folder that contains `exercises/`. The default is the one around the current folder, or else the
-      one from which this package was installed.
+    - `course` is the folder that contains `exercises/`. The default is the course that contains the current folder,
+      or else the one from which this package was installed.
     - `seed`, from 0 to 2**31 - 1, determines the random inputs. The default is a fresh, secret seed.
     - `strict` refuses to judge on a machine where a submission could reach files or the network. Submissions generated
       by a model do try. `python -m grader doctor` shows which protections work.
-    - `timeout` is the most seconds to wait. Without it, the exercise's own limits end every submission; they do not
-      count the time in which other submissions occupy all cores.
+    - `timeout` is the most seconds to wait. Without it, the exercise's own limits end every submission. Time spent
+      waiting for a free core does not count towards these limits.
 
     A verdict has one of four outcomes. `fixed`: every counted defect is fixed and nothing else is broken. `not_fixed`:
     not yet. `not_gradable`: no check could run, and `reason` says why; the score is 0. `not_judged`: the kit could not
@@ -172,13 +172,15 @@ def grade_many(
 ) -> Iterator[Any]:
     """Yield a verdict for each `(exercise, source)`, and `(tag, verdict)` for each `(exercise, source, tag)`.
 
-    A tag is any object. Other arguments and errors are those of `grade`; the timeout is that of one submission.
+    A tag is any object. Other arguments and errors are those of `grade`; the timeout applies to each
+    submission separately.
 
     - `jobs` is the number of examiners, by default one for each core.
     - `ordered=False` yields each verdict as soon as it is known, so that a slow submission delays no other verdict. Use
       tags to recognize the submissions.
-    - `errors="return"` makes an error of one exercise or one source (an unknown exercise, a missing file, a source of a
-      wrong type, a wrong description, a broken reference) a verdict `not_judged` on its submissions.
+    - `errors="return"` turns an error that concerns one exercise or one source (an unknown exercise, a missing file, a
+      source of a wrong type, a wrong description, a broken reference) into a verdict `not_judged` for each submission
+      concerned.
 
     `submissions` can be endless: at most four for each job are read ahead, and no verdict is kept. All submissions get
     the same seed.

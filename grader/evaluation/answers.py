@@ -57,13 +57,13 @@ def extract_code(text: str, exercise: str, *, course: str | Path | None = None) 
 
     - The last fenced block that defines the exercise's class or function is taken.
     - A block without imports replaces definitions and constants of the same name in the starter, and the other parts of
-      the starter stay. Likewise a block with methods alone.
+      the starter stay. A block that contains only methods is treated in the same way.
     - A unified diff or search-and-replace blocks are applied to the starter. A hunk applies where its old lines are;
       its line numbers only choose between several such places. If one does not apply, the answer contains no code.
     - Without a fence, the lines of code are taken and the prose around them is left out.
 
     An empty text is `not_gradable` for `grade`. Raise `UsageError` for an unknown exercise, and `TypeError` if the
-    answer is no text.
+    answer is not text.
     """
     if not isinstance(text, str):
         raise TypeError(f"an answer is text, not {type(text).__name__}; pass the model's whole answer as one string")
@@ -84,7 +84,7 @@ def extract_tests(text: str) -> str:
     """Return the tests that a model's answer contains, for `grade_trap`; empty if it contains no test.
 
     The last fenced block with a test function is taken. Without a fence, the lines of code are taken and the prose
-    around them is left out. Raise `TypeError` if the answer is no text.
+    around them is left out. Raise `TypeError` if the answer is not text.
     """
     if not isinstance(text, str):
         raise TypeError(f"an answer is text, not {type(text).__name__}; pass the model's whole answer as one string")

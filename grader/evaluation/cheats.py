@@ -11,7 +11,7 @@ SUFFIX = ".py.j2"
 
 
 def cheats(hunt: Hunt) -> dict[str, str]:
-    """Return submissions to a hunt that fix nothing and try to be paid, by name.
+    """Return submissions to a hunt, by name, that fix nothing and try to earn points.
 
     Each must score 0, or what the starter scores if the starter is right.
     """
@@ -21,7 +21,7 @@ def cheats(hunt: Hunt) -> dict[str, str]:
 
 
 def trap_cheats() -> dict[str, str]:
-    """Return traps that catch nothing and try to be paid, by name. Each must score 0 on every hunt."""
+    """Return traps, by name, that catch nothing and try to earn points. Each must score 0 on every hunt."""
     return {name: _text("trap_cheats", name) for name in _names("trap_cheats")}
 
 

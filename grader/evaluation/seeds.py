@@ -1,4 +1,4 @@
-"""Seeds for training and for held-out evaluation: two sets that never meet."""
+"""Seeds for training and for held-out evaluation: two disjoint sets."""
 
 from enum import StrEnum
 

@@ -90,7 +90,7 @@ def _row(name: str, gradings: list[Grading]) -> Row:
 
 
 def flips(gradings: Iterable[Grading]) -> Share:
-    """Return how many cases got all points at some of their seeds and not at others, of those with several seeds."""
+    """Of the cases with several seeds, return how many got all points at some seeds but not at others."""
     every = _by_case(each for each in gradings if each.corpus is not Corpus.ATTACKS)
     cases = [case for case in every if len(case) > 1]
     return share(sum(1 for case in cases if len({each.has_all for each in case}) > 1), len(cases))

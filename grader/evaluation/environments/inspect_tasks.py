@@ -34,7 +34,7 @@ def predict_behaviour(exercises: list[str] | None = None, course: str | None = N
 
 @task
 def locate_defects(exercises: list[str] | None = None, attempts: int = 1, course: str | None = None) -> Task:
-    """Make claims about values of defective attention code that right code contradicts."""
+    """Make claims about values that are true of defective attention code and false of right code."""
     return _task(Form.LOCATE, exercises, attempts, "points", course)
 
 

@@ -16,7 +16,7 @@ class HuntTaskConfig(vf.TaskConfig):
     form: Form = Form.FIX
     scheme: Scheme = Scheme.ALL_OR_NOTHING
     course: str | None = None
-    """The folder that contains `exercises/`; by default the one around the current folder."""
+    """The folder that contains `exercises/`; by default the course that contains the current folder."""
 
 
 class HuntTask(vf.Task[vf.TaskData, vf.State, HuntTaskConfig]):

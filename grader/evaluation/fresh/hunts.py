@@ -39,7 +39,7 @@ class Progress(Struct, frozen=True, kw_only=True):
 def fresh_hunts(
     folder: str | Path, *, seed: int, course: str | Path | None = None, bases: Iterable[str] = ()
 ) -> Iterator[Hunt]:
-    """Yield hunts without end that no model has seen; write each into a course folder before yielding it.
+    """Yield an endless series of hunts that no model has seen; write each hunt into a course folder before yielding it.
 
     - `folder` is new or empty. It becomes a course: `grade(hunt.id, source, course=folder)`.
     - `seed` determines every hunt, together with its number. Other seeds give other hunts; `seed_of` gives seeds for

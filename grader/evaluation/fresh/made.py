@@ -1,4 +1,4 @@
-"""A fresh hunt that holds: what it was made from, its reference, its defects, and how its variants fail."""
+"""A fresh hunt that was kept: what it was made from, its reference, its defects, and how its variants fail."""
 
 from msgspec import Struct
 

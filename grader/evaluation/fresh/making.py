@@ -1,4 +1,4 @@
-"""Make one hunt: draft it, examine every variant, and keep it only if the checks see and tell apart every defect."""
+"""Make one hunt: draft it, examine its variants, and keep it only if the checks tell all subsets of defects apart."""
 
 import hashlib
 import random
