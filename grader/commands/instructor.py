@@ -249,7 +249,9 @@ def batch(
 @click.option("--student", help="Grade only this student again.")
 @click.option("--reason", required=True, help="The reason, which is stored with the new verdicts.")
 @click.option(
-    "--submissions", type=click.Path(path_type=Path), help="The new folder of the submissions, if they were moved."
+    "--submissions",
+    type=click.Path(path_type=Path, exists=True),
+    help="The new folder of the submissions, if they were moved.",
 )
 @_engine_options
 @click.pass_context
