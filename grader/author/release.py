@@ -229,8 +229,7 @@ python3 -m venv .venv && . .venv/bin/activate
 pip install torch==2.13.0 -e . && python -m grader start
 ```
 
-On Linux, these commands may download gigabytes of CUDA libraries. Version 2.13.0 also has a CPU build without them. To
-get it, run `pip install torch==2.13.0 --index-url https://download.pytorch.org/whl/cpu` first.
+A plain `pip install torch` may download gigabytes of CUDA libraries. Version 2.13.0 also has a CPU build without them.
 
 [exercises/README.md](exercises/README.md) explains how to work on a hunt.
 
