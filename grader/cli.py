@@ -63,7 +63,7 @@ def stop() -> None:
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 @click.pass_context
 def completion(ctx: click.Context, shell: str) -> None:
-    """Print the shell completion for `grader`. Source it from your shell's settings."""
+    """Print the shell completion for `grader`. Source it in your shell's startup file."""
     from click.shell_completion import get_completion_class
 
     completion_class = get_completion_class(shell)

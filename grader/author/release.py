@@ -143,7 +143,8 @@ def _unlisted(course: Course, exercises: list[Exercise]) -> list[str]:
     """Return a note on exercises without a row in exercises/README.md, where students look for them."""
     rows = set(ROW.findall(_list_of_hunts(course, exercises)))
     missing = [exercise.id for exercise in exercises if exercise.id not in rows]
-    return [f"Its exercises/README.md does not list {listed(missing)}: add a row to the one here."] if missing else []
+    remedy = "add a row to this course's, and release again"
+    return [f"The edition's exercises/README.md does not list {listed(missing)}: {remedy}."] if missing else []
 
 
 def _unfinished(course: Course, exercises: list[Exercise]) -> list[str]:
@@ -210,7 +211,9 @@ def _kit_files() -> dict[Path, bytes]:
     }
     settings = PACKAGE.parent / "pyproject.toml"
     if not settings.is_file():
-        raise UsageError(f"there is no {settings}; release from the folder that pip install -e was given")
+        raise UsageError(
+            f"there is no {settings}; install the kit with pip install -e, and release from its source folder"
+        )
     project = settings.read_text(encoding="utf-8")
     project = EXTRAS_SECTION.sub("", TOOLS_SECTION.sub("", project)).rstrip() + "\n"
     return files | {Path("pyproject.toml"): project.encode()}

@@ -60,7 +60,7 @@ def examine_machine(course: Course) -> list[HostState]:
     try:
         isolation, problem = _try_worker(course)
     except KitError as error:
-        remedy = "grade with --spawn, which starts workers in another way"
+        remedy = "grade with --spawn, which starts a new worker process instead of forking one"
         return [*states, HostState(name="worker", is_met=False, observed=str(error), remedy=remedy)]
     states.append(
         HostState(
@@ -71,7 +71,7 @@ def examine_machine(course: Course) -> list[HostState]:
         )
     )
     for name, is_closed in protections(isolation).items():
-        closed = "a worker's own" if name == "process" else "blocked (verified by trying)"
+        closed = "each worker runs in its own process" if name == "process" else "blocked (verified by trying)"
         reasons = [f"{layer}: {isolation.problems[layer]}" for layer in LAYERS[name] if layer in isolation.problems]
         observed = closed if is_closed else "; ".join(["open", *reasons])
         states.append(HostState(name=name, is_met=is_closed, observed=observed, remedy=REMEDIES[name]))
@@ -147,14 +147,14 @@ def _disk(course: Course) -> HostState:
 def _warm_processes() -> HostState:
     """Return the processes that wait for the next command."""
     found = [f"process {process}, {memory_of(process) / 1e6:.0f} MB" for process in warm_processes().values()]
-    observed = f"{'; '.join(found)}; to end: python -m grader stop" if found else "none"
+    observed = f"{'; '.join(found)}; to end: python -m grader stop" if found else "no warm process is running"
     return HostState(name="warm", is_met=True, observed=observed)
 
 
 def _exercises(course: Course) -> HostState:
     total = len(course.exercise_ids())
     gradable = sum(course.reference(exercise_id).exists() for exercise_id in course.exercise_ids())
-    full = f"{gradable} of {total} exercises can be graded by hidden checks"
+    full = f"{gradable} of {total} exercises have their reference, so all of their checks can run"
     return HostState(
         name="exercises",
         is_met=total > 0,

@@ -21,7 +21,7 @@ from grader.report.phrases import counted
     "--from", "bases", metavar="EXERCISE", multiple=True, help="Make hunts from this exercise; by default from all."
 )
 def fresh(folder: Path, seed: int | None, count: int, bases: tuple[str, ...]) -> None:
-    """Write a course of new hunts that no model has seen, made from this one's solutions."""
+    """Write a course of new hunts that no model has seen, made from this course's solutions."""
     from grader.evaluation.fresh.hunts import make_hunts  # a student edition does not have it
 
     started = time.monotonic()
@@ -99,7 +99,7 @@ def _schemes() -> Iterable[str]:
     type=click.Choice(["harbor"]),
     default="harbor",
     show_default=True,
-    help="The framework that runs them.",
+    help="The framework that runs the tasks.",
 )
 @click.option(
     "--exercise", "exercise_ids", metavar="EXERCISE", multiple=True, help="Export this exercise; by default all."

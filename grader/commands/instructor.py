@@ -32,7 +32,10 @@ MUTANTS = ("libcst", "author")
 @course_option
 @click.option("--from", "source", type=click.Path(path_type=Path), required=True, help="The file with the bugs.")
 @click.option(
-    "--name", default="", metavar="NAME.py", help="The name of the students' file; the default depends on the kind."
+    "--name",
+    default="",
+    metavar="NAME.py",
+    help="The name of the students' file; the default depends on the kind of code.",
 )
 def new(exercise_id: str, source: Path, name: str) -> None:
     """Create an exercise and a first exercise.yaml from a .py or .ipynb file with bugs."""
@@ -48,7 +51,10 @@ def new(exercise_id: str, source: Path, name: str) -> None:
 @click.option("--fresh", is_flag=True, help="Prove everything again and ignore stored results.")
 @click.pass_context
 def prove(ctx: click.Context, exercise_ids: tuple[str, ...], fresh: bool) -> None:
-    """Check that exercises judge reliably: every subset of defects is identified, and no mutant passes all checks."""
+    """Check that the verdicts on exercises are reliable.
+
+    Every subset of the defects must be identified, and no mutant may pass all checks.
+    """
     require_package(*MUTANTS)
     from grader.author.proof import render_proofs
     from grader.author.prove import prove as prove_all
@@ -75,7 +81,7 @@ def hunts() -> None:
 
 @click.command()
 def schema() -> None:
-    """Print the JSON Schema by which editors complete and check exercise.yaml."""
+    """Print the JSON Schema that editors use to complete and check exercise.yaml."""
     from grader.spec.schema import render_schema
 
     click.echo(render_schema(), nl=False)
@@ -91,7 +97,7 @@ def schema() -> None:
     type=click.Choice(["home", "hand-in"]),
     default="home",
     show_default=True,
-    help="Explain a defect at home once it is fixed, or only when the file is handed in.",
+    help="When to explain a defect: at home, as soon as it is fixed, or only after the file is handed in.",
 )
 def release(folder: Path, exercise_ids: tuple[str, ...], without_hints: bool, explanations: str) -> None:
     """Write the student edition: the course without references and other spoilers."""
@@ -136,7 +142,9 @@ def autograder(exercise_id: str, platform: str, output: Path, folder: Path | Non
 
 
 GRADEBOOK = click.Path(path_type=Path)
-gradebook_option = click.option("--gradebook", type=GRADEBOOK, required=True, help="The SQLite file of all verdicts.")
+gradebook_option = click.option(
+    "--gradebook", type=GRADEBOOK, required=True, help="The SQLite file in which verdicts are stored."
+)
 
 
 class EngineOptions(Struct, frozen=True, kw_only=True):
@@ -195,7 +203,9 @@ def _known_exercise(_ctx: click.Context, _parameter: click.Parameter, value: str
 @gradebook_option
 @click.option("--layout", type=LazyChoice(_layout_names), help="The layout of the submissions; detected by default.")
 @click.option("--pattern", default="", metavar="'{student}_*_{exercise}.py'", help="A custom layout, as a pattern.")
-@click.option("--exercise", callback=_known_exercise, help="The exercise, if the names of the files do not give it.")
+@click.option(
+    "--exercise", callback=_known_exercise, help="The exercise, if the file names do not say which one it is."
+)
 @click.option(
     "--roster",
     type=click.Path(path_type=Path),
@@ -319,7 +329,7 @@ def export(gradebook: Path, to: str | None, feedback: bool, anonymous: bool, fol
     click.echo(f"Wrote {written} to {folder}.")
     if removed := removed_exercises(gradebook, course, to or ""):
         names, formats = ", ".join(removed), ", ".join(formats_of_grades())
-        click.echo(f"No longer in the course, so omitted: {names}. Formats that include their grades: {formats}.")
+        click.echo(f"Omitted, because no longer in the course: {names}. Formats that include their grades: {formats}.")
 
 
 def _grade(submissions: Path, gradebook: Path, options: Any, engine: EngineOptions) -> int:

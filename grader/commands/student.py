@@ -236,7 +236,10 @@ def watch(exercise_id: str | None) -> None:
 @course_option
 @warm_options
 def hint(exercise_id: str, number: int | None, only_given: bool) -> None:
-    """Give the next hint for the defect that the first finding is about, or for defect number DEFECT."""
+    """Give the next hint.
+
+    It is for the defect behind the first finding, or for defect number DEFECT.
+    """
     from grader.report.tables import render_hint
     from grader.student.hints import next_hint, uncounted_on_error
 
@@ -281,7 +284,10 @@ def trap(
     course = current_course()
     if path is None and hand_out_trap(course, exercise_id):
         place = course.shown(course.trap(exercise_id))
-        raise UsageError(f"{place} is new and empty; write your tests there. exercises/README.md shows how (The trap)")
+        raise UsageError(
+            f"there was no {place}, so an empty one was created; write your tests there "
+            '(see "The trap" in exercises/README.md)'
+        )
     written = read_trap(course, exercise_id, path)
     home = home_of(course, exercise_id)
     with judging_note(written.name):
@@ -301,7 +307,7 @@ def trap(
 @course_option
 @click.pass_context
 def claim(ctx: click.Context, exercise_id: str, claimed: str, line: int) -> None:
-    """Claim that nothing is wrong with your file. Example: `claim exercise_03 sound --line 40`."""
+    """Claim that your file is sound: nothing is wrong with it. Example: `claim exercise_03 sound --line 40`."""
     from grader.spec.loading import load_exercise
     from grader.student.claims import record_claim
     from grader.student.progress import load_progress
@@ -321,10 +327,10 @@ def claim(ctx: click.Context, exercise_id: str, claimed: str, line: int) -> None
     if not made.is_right:
         ran = [outcome for outcome in verdict.checks if outcome.status is not Status.NOT_RUN]
         failed = sum(outcome.status is not Status.PASSED for outcome in ran)
-        found = f"{failed} of {len(ran)} checks fail" if ran else "it cannot be graded"
-        click.echo(f"Something is wrong: {found}. python -m grader {exercise_id} shows what.")
+        found = f"{failed} of {len(ran)} checks fail" if ran else "the file cannot be graded"
+        click.echo(f"Your claim is wrong: {found}. To see more, run python -m grader {exercise_id}.")
         ctx.exit(1)
-    click.echo(f"Your claim is right. You named line {line}.\n")
+    click.echo(f"Your claim is right: nothing is wrong, in line {line} or anywhere else.\n")
     _print_verdict(course, exercise_id, choice, verdict, as_json=False, names=False)
     record_shown(course, choice.read, verdict)
     if not was_solved:
@@ -341,7 +347,12 @@ def claim(ctx: click.Context, exercise_id: str, claimed: str, line: int) -> None
     type=click.IntRange(1, 4),
     help="Show this card: 1 predict, 2 locate, 3 fix, 4 explain. May be given several times.",
 )
-@click.option("--answer", "answers", multiple=True, help="Answer the next question. May be given several times.")
+@click.option(
+    "--answer",
+    "answers",
+    multiple=True,
+    help="Use this text as the answer to the next question. May be given several times.",
+)
 @file_option("Use this file instead of the exercise's own.")
 @click.option("--in-notebook", is_flag=True, hidden=True, help="Ask through a pipe: end each prompt with a null byte.")
 def guide(
@@ -407,7 +418,7 @@ def solution(ctx: click.Context, exercise_id: str, yes: bool) -> None:
     course = current_course()
     diffs = compare_with_reference(course, exercise_id)
     is_fixed = load_progress(course, exercise_id).outcome is Result.FIXED
-    question = f"{exercise_id} is not fixed yet, and this shows the answer. Show it?"
+    question = f"{exercise_id} is not fixed yet, and the solution gives the answer away. Show the solution?"
     if not (is_fixed or yes or click.confirm(question)):
         ctx.exit(1)
     click.echo(printable_lines(diffs.yours) or "You have changed nothing since the starter.\n", nl=False)

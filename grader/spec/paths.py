@@ -189,7 +189,9 @@ def find_course(start: Path) -> Course:
     root = course_folder(str(start))
     if root is not None:
         return Course(root=Path(root))
-    raise UsageError(f"no exercises/ in {start} or above it; run this inside the course's folder")
+    raise UsageError(
+        f"there is no exercises/ in {start} or in a folder above it; run the command inside the course's folder"
+    )
 
 
 REMEDIES = {

@@ -655,7 +655,9 @@ def test_a_summary_names_the_exercises_that_the_list_of_the_edition_lacks(own_co
     page = own_course.root / "exercises" / "README.md"
     page.write_text(page.read_text(encoding="utf-8").replace("| [exercise_03]", "| [exercise_3]"), encoding="utf-8")
     notes = _unlisted(own_course, exercises)
-    assert notes == ["Its exercises/README.md does not list exercise_03: add a row to the one here."]
+    assert notes == [
+        "The edition's exercises/README.md does not list exercise_03: add a row to this course's, and release again."
+    ]
 
 
 def test_a_course_without_a_list_of_hunts_gets_a_short_one(own_course):

@@ -71,7 +71,7 @@ def test_points_and_the_explanation_come_with_the_claim_that_nothing_is_wrong(ow
 def test_a_claim_about_a_defective_starter_is_wrong_and_recorded(own_course, run_cli):
     answer = run_cli("claim", "exercise_03", "sound", "--line", "12", cwd=own_course.root)
     assert answer.returncode == 1
-    assert "Something is wrong: " in answer.stdout
+    assert "Your claim is wrong: " in answer.stdout
     assert [claim.is_right for claim in load_progress(own_course, "exercise_03").claims] == [False]
     assert not load_progress(own_course, "exercise_03").is_solved()
 
