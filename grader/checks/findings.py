@@ -57,7 +57,7 @@ INTERACTIVE_CALLS = {"EOFError": "input()", "BdbQuit": "breakpoint()"}
 
 KIT_FAILED = (
     "the worker reports a fault of the kit, which code in your file can cause; "
-    "if the starter fails like this, ask your instructor"
+    "if the starter fails in the same way, ask your instructor"
 )
 """The check still fails, and the message blames nobody, because a submission can make its worker send this reply."""
 

@@ -283,11 +283,11 @@ def test_starter_reference_and_others_of_a_kind_get_their_verdicts(example):
 
 
 FINDINGS = {
-    "loss": r"with the same inputs, smoothed_cross_entropy: output: expected",
-    "function": r"with the same inputs, top_p: output at",
-    "optimizer": r"with the same parameters and gradients, AdamW: (weights|bias) at step",
-    "training_step": r"with the same model and batches, training_step: the model's \w+\.\w+ at step",
-    "dataset": r"with the same inputs, Chunks: output",
+    "loss": r"with the same inputs as the reference, smoothed_cross_entropy: output: expected",
+    "function": r"with the same inputs as the reference, top_p: output at",
+    "optimizer": r"with the same parameters and gradients as the reference, AdamW: (weights|bias) at step",
+    "training_step": r"with the same model and batches as the reference, training_step: the model's \w+\.\w+ at step",
+    "dataset": r"with the same inputs as the reference, Chunks: output",
 }
 
 

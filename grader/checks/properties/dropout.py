@@ -152,8 +152,8 @@ def _require_slopes(context: Context, case: Case, action: str) -> None:
         raise Failure(
             FailureKind.DROPOUT_GRADIENT,
             action=action,
-            expected=f"a slope of {rise} along a direction, as measured",
-            observed=f"a gradient that gives {slope}",
+            expected=f"a gradient with the slope {rise}, which was measured along one direction",
+            observed=f"a gradient with the slope {slope}",
         )
 
 
@@ -181,12 +181,12 @@ def _require_chances(is_kept: torch.Tensor, counts: torch.Tensor, chance: float,
         pairs = both & too
         observed = _share(one == other, pairs)
         if bool(pairs.any()) and abs(observed - equal) > _tolerated_difference(equal, int(pairs.sum())):
-            among = f"along axis {axis - 1} of the weights" if axis else "from one call to the next"
+            among = f"neighbours along axis {axis - 1}" if axis else f"{called}s in two consecutive calls"
             raise Failure(
                 FailureKind.DROPOUT_SHARED,
                 action=action,
-                expected=f"each {called} dropped independently, so that {equal:.0%} of neighbours agree",
-                observed=f"{observed:.0%} of those {among}",
+                expected=f"{called}s dropped independently: {equal:.0%} of {among} are both dropped or both kept",
+                observed=f"{observed:.0%}",
             )
 
 

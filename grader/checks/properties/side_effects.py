@@ -111,7 +111,7 @@ def _expected(check: AttributeEquals, sizes: dict[str, int]) -> Literal:
 @runs(HasLayer)
 def try_has_layer(check: HasLayer, context: Context, case: Case) -> None:
     module = context.subject.build(case.arguments, at_once=False)
-    wanted = f"an nn.{check.layer}" if check.layer else "one"
+    wanted = f"an nn.{check.layer}" if check.layer else "a layer"
     wanted_type = f"torch.nn.{check.layer or 'Module'}"
     code = f"isinstance(dict(module.named_modules()).get({check.name!r}), {wanted_type})"
     try:

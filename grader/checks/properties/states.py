@@ -107,18 +107,20 @@ def try_moves_between_devices(check: MovesBetweenDevices, context: Context, case
     module.training = check.training
     answer = module.run_probe(probe.call_elsewhere, case.inputs)
     if not isinstance(answer, tuple) or len(answer) != len(("here", "devices", "left")):
-        raise Failure(FailureKind.DEVICE, action=MOVED, expected="the outputs there", observed=describe(answer))
+        raise Failure(FailureKind.DEVICE, action=MOVED, expected="outputs on that device", observed=describe(answer))
     value, devices, left = answer
     require_declared(value, context.exercise, check, case.sizes)
     if devices == ["meta"] * len(context.exercise.interface.outputs):
         return
     if not isinstance(devices, str):
-        raise Failure(FailureKind.DEVICE, action=MOVED, expected="the outputs there", observed="them elsewhere")
+        raise Failure(
+            FailureKind.DEVICE, action=MOVED, expected="outputs on that device", observed="outputs on another device"
+        )
     if left or any(message in devices for message in MIXED_DEVICES):
-        behind = f"stayed behind: {', '.join(map(str, left))}; " if isinstance(left, list) and left else ""
+        behind = f"tensors that stayed behind: {', '.join(map(str, left))}; " if isinstance(left, list) and left else ""
         raise Failure(
             FailureKind.DEVICE,
             action=MOVED,
-            expected="every tensor in the call there",
+            expected="every tensor on that device",
             observed=excerpt(f"{behind}{devices}"),
         )

@@ -89,8 +89,8 @@ def try_padding_changes_nothing(check: PaddingChangesNothing, context: Context, 
     padded_part = _cut(check, padded, context.exercise.interface.outputs[check.output], kept)
     alone = nth_output(module(**short), check.output)
     require_shape(alone, list(padded_part.shape), "without the padding: output")
-    action = f"{kept} {check.tokens} with {case.sizes[check.tokens] - kept} of padding after them"
-    compared = Compared(action=action, item="output at the former")
+    action = f"{kept} {check.tokens}, with {case.sizes[check.tokens] - kept} padding {check.tokens} after them"
+    compared = Compared(action=action, item=f"output at the first {kept} {check.tokens}")
     require_close(padded_part, alone, compared, FLOAT32, FailureKind.PADDING)
 
 

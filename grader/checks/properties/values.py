@@ -112,7 +112,7 @@ def _compare_plainly(
         if isinstance(spec, MadeInput) and spec.zeros
     ]
     compared = Compared(
-        action=f"with the same {interface.kind.shared}, {called}{''.join(zeros)}",
+        action=f"with the same {interface.kind.shared} as the reference, {called}{''.join(zeros)}",
         axes=() if check.variation else axes_of_checked(context.exercise, check),
     )
     if not (check.gradients and case.compares_gradients):

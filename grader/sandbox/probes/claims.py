@@ -320,7 +320,7 @@ def _is_unchanged(moments: list[_Moment], line: int, starts: set[int], index: li
     steps = itertools.chain.from_iterable(map(itertools.pairwise, calls.values()))
     pairs = [(one, other) for one, other in steps if other.line in starts]
     if not pairs:
-        return [None, f"line {line} did not run while there was such a value"]
+        return [None, f"line {line} did not run, or the value did not exist yet when it ran"]
     values = [(_part(one.value, index), _part(other.value, index)) for one, other in pairs]
     return [all(_are_equal(*each) for each in values), _difference(*values[-1])]
 

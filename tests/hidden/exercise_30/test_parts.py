@@ -28,21 +28,27 @@ def test_other_labels_cost_what_they_should(subject, reference, gaussian):
     ours, theirs = subject(), reference()
     inputs = some(gaussian)
     others = {"labels": (inputs["labels"] + 1) % C}
-    compare(difference(ours, inputs, others), difference(theirs, inputs, others), "other labels: the loss moves by")
+    compare(
+        difference(ours, inputs, others), difference(theirs, inputs, others), "with other labels: change of the loss"
+    )
 
 
 def test_other_votes_cost_what_they_should(subject, reference, gaussian):
     ours, theirs = subject(), reference()
     inputs = some(gaussian)
     others = {"accepted": 1.0 - inputs["accepted"]}
-    compare(difference(ours, inputs, others), difference(theirs, inputs, others), "other votes: the loss moves by")
+    compare(
+        difference(ours, inputs, others), difference(theirs, inputs, others), "with other votes: change of the loss"
+    )
 
 
 def test_another_elder_costs_what_it_should(subject, reference, gaussian):
     ours, theirs = subject(), reference()
     inputs = some(gaussian)
     others = {"elder": gaussian(N, C)}
-    compare(difference(ours, inputs, others), difference(theirs, inputs, others), "another elder: the loss moves by")
+    compare(
+        difference(ours, inputs, others), difference(theirs, inputs, others), "with another elder: change of the loss"
+    )
 
 
 def test_sure_logits_cost_a_finite_amount(subject, reference, gaussian):

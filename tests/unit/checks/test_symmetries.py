@@ -65,7 +65,7 @@ CASES = {
         "exercise_13",
         PaddingChangesNothing(id="padding", tokens="words", mask="allowed", inputs={"allowed": PADDING}),
         ("allowed = allowed.repeat_interleave(self.heads, dim=0)", "allowed = torch.ones_like(scores) > 0"),
-        "of padding after them: output at the former",
+        "padding words after them: output at the first ",
     ),
 }
 
