@@ -140,7 +140,7 @@ def _where_values_go_wrong(exercise: Exercise, check: MatchesReference, finding:
         question=Question(
             text=_settings(exercise, check)
             + "Your file runs at these sizes, one after the other, with random numbers. "
-            "Where does it first fail, or differ from right code in its values or gradients?",
+            "At which sizes does it first fail, or compute values or gradients that differ from those of right code?",
             options=[
                 *(f"at {as_arguments({name: case[name] for name in varying})}" for case in cases),
                 "at none of them",
@@ -165,7 +165,7 @@ def _what_should_happen(exercise: Exercise, check: Property, finding: Finding | 
         return None
     return Prediction(
         question=structs.replace(question, text=_settings(exercise, check) + question.text),
-        happens=sentence(finding) if finding is not None else "it does this in every call that was tried",
+        happens=sentence(finding) if finding is not None else "the same, in every call that was tried",
         picture=finding.picture if finding is not None else None,
     )
 
@@ -278,7 +278,7 @@ def _shapes(exercise: Exercise, check: Property, finding: Finding | None) -> Que
     first = "the first output" if len(interface.outputs) > 1 else "the output"
     return Question(
         text=f"The input shapes are {described}. Which shape should {first} have?",
-        options=[str(each) if each else "none: it is a single number" for each in ordered],
+        options=[str(each) if each else "no axes: a single number" for each in ordered],
         right=ordered.index(right),
     )
 

@@ -49,7 +49,7 @@ def restore_starter(course: Course, exercise_id: str) -> list[str]:
         lines.append("trap.py: it was missing; created empty")
     if has_copy:
         lines.append("To restore it, copy the kept file over the new one.")
-    return lines or [f"{exercise_id} is as it was handed out; nothing to reset"]
+    return lines or [f"{exercise_id} is unchanged since it was handed out, so there is nothing to reset"]
 
 
 def _starter(course: Course, path: Path) -> bytes:

@@ -104,11 +104,12 @@ class StoredCall(Struct, frozen=True, kw_only=True):
 
 
 def parse_claim(text: str) -> ValueClaim:
-    """Return the claim in a line; raise `UsageError` if it has none of the forms."""
+    """Return the claim in a line; raise `UsageError` if the line has none of the forms."""
     found = CLAIM.fullmatch(" ".join(text[:MAX_CLAIM].split()))
     if found is None:
         raise UsageError(
-            f'"{printable(text, MAX_CLAIM)}" has none of the forms above; write one, or press Enter to go on'
+            f'"{printable(text, MAX_CLAIM)}" is not a claim in one of the forms above; '
+            "write such a claim, or press Enter to go on"
         )
     numbers = tuple(int(each) for each in re.findall(r"\d+", found["shape"] or ""))
     form = found["form"] or found["plain"] or ("unchanged" if found["line"] else "shape" if numbers else "equals")

@@ -1,5 +1,6 @@
 """Hints for the student's current file: one more step at each call, for the defect that the first finding is about."""
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import PurePath
@@ -87,7 +88,7 @@ def next_hint(
     listed = [each.id for each in shown_defects(verdict, exercise, progress.listed)]
     others = [exercise.numbers()[each.id] for each in remaining if each.id != defect.id and each.id in listed]
     if count < len(defect.hints):
-        next_action = "The next one" if count else "No hint has been given yet. The first one"
+        next_action = "For the next hint" if count else "No hint has been given yet. For the first hint"
         commands = [command("hint", exercise.id, label, shell=shell)]
     elif others:
         next_action = f"That was the last hint. For defect {others[0]}"
@@ -196,7 +197,7 @@ def _defect_with_number(exercise: Exercise, verdict: Verdict, progress: Progress
     known = {each.id for each in shown_defects(verdict, exercise, progress.listed)} | progress.hints_given.keys()
     found = next((each for each in exercise.defects if numbers[each.id] == number and each.id in known), None)
     if found is None:
-        raise UsageError(f"no defect {number} of {exercise.id} is known yet; leave the number out")
+        raise UsageError(f"no page or hint has mentioned a defect {number} of {exercise.id} yet; leave the number out")
     return found
 
 
@@ -212,7 +213,8 @@ def _repair_hint(verdict: Verdict, exercise: Exercise, shell: Shell) -> Hint:
     remedy = remedy.format(exercise=verdict.exercise, file=PurePath(verdict.file).name)
     if misspelt:
         remedy = f"You probably meant {misspelt}: compare the two names letter by letter."
-    step = f"{verdict.reason}. {remedy}"
+    reason = re.sub(r"^it ", "The file ", verdict.reason or "")
+    step = f"{reason}. {remedy}"
     return Hint(title=f"{verdict.exercise} cannot be graded as it stands", steps=[step], total=1)
 
 

@@ -80,8 +80,8 @@ def plan_trial(
     """
     file = str(_runnable(course, exercise, choice))
     if failed is None:
-        reason = "none that failed can be repeated here" if checks_to_repeat(verdict) else "no check that ran failed"
-        note, failure, replay = f"an ordinary call: {reason}", "", _ordinary_call(exercise, verdict)
+        reason = "no failed check can be repeated here" if checks_to_repeat(verdict) else "every check that ran passed"
+        note, failure, replay = f"{reason}, so this is an ordinary call", "", _ordinary_call(exercise, verdict)
     else:
         from grader.student.replay import plan_replay
 
@@ -163,7 +163,7 @@ def _run(course: Course, trial: Trial) -> int:
     exercise = load_exercise(course.description(trial.exercise))
     replay = msgspec.msgpack.decode(trial.replay, type=Replay)
     path = Path(trial.file).absolute()
-    seed = _comment(f"its inputs are drawn from seed {trial.seed}: other random numbers than on the page")
+    seed = _comment(f"the inputs come from seed {trial.seed}, so the numbers differ from those on the page")
     note = f"{_comment(printable(trial.note))}\n{seed}"
     try:
         if trial.prints_code:

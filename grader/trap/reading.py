@@ -24,7 +24,7 @@ def read_trap(course: Course, exercise_id: str, path: Path | None = None) -> Tra
     file = course.trap(exercise_id) if path is None else path
     if not file.is_file():
         raise UsageError(
-            f"there is no {course.shown(file)}; write your tests there. exercises/README.md shows how (The trap)"
+            f'there is no {course.shown(file)}; write your tests there (see "The trap" in exercises/README.md)'
         )
     return trap_of(read_submission(file, file.name), file.name if path is None else course.shown(file))
 

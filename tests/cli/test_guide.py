@@ -50,7 +50,7 @@ def test_a_claim_is_answered_and_counts_after_the_students_own_fix(own_course, r
     )
     assert "    38  attn_scores          [1, 3, 3] float32\n" in page
     assert f"claim> {claim}\n  true: all 9 numbers are equal\n" in page
-    assert '"nothing here" has none of the forms above' in page
+    assert '"nothing here" is not a claim in one of the forms above' in page
     assert page.count("  true: ") == 2
     record = load_progress(own_course, EXERCISE).guide
     assert record.true_claims_before_edit == 2

@@ -49,7 +49,7 @@ def test_the_failed_check_is_repeated_with_its_own_numbers(own_course, run_cli):
         why,
     )
     assert claim, why
-    assert re.fullmatch(r"# its inputs are drawn from seed \d+: other random numbers than on the page", lines[0])
+    assert re.fullmatch(r"# the inputs come from seed \d+, so the numbers differ from those on the page", lines[0])
     assert ">>> module = CausalSelfAttention(input_dim=4, output_dim=6, context_length=8, dropout=0.0)" in lines
     assert lines.count("mine (1, 3, 4)") == 2
     moved = next(
@@ -103,7 +103,7 @@ def require_failures_of_the_page(own_course, run_cli, exercise_ids: list[str], f
     scripts = written_scripts(own_course, run_cli, exercise_ids, folder)
     errors = errors_of(*(path for _, *paths in scripts.values() for path in paths))
     for exercise_id, (note, mine, theirs) in scripts.items():
-        if note == "# an ordinary call: no check that ran failed":
+        if note == "# every check that ran passed, so this is an ordinary call":
             assert errors[str(mine)] == "", exercise_id
         else:
             claim = note.partition('": ')[2]
@@ -323,7 +323,7 @@ def test_a_trial_says_if_nothing_fails(own_course, run_cli, judge_text):
     module.write_text(judge_text.variant(EXERCISE, frozenset()), encoding="utf-8")
     done = run_cli("try", EXERCISE, cwd=own_course.root)
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.startswith("# an ordinary call: no check that ran failed\n>>> torch.manual_seed(")
+    assert done.stdout.startswith("# every check that ran passed, so this is an ordinary call\n>>> torch.manual_seed(")
 
 
 @pytest.mark.slow

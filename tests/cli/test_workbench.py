@@ -88,7 +88,7 @@ LAST = (
 def test_each_call_gives_one_step_more_below_those_given(own_course, exercise, steps):
     starter = verdict_on(own_course, set())
     about = "exercise_03 · defect 1 · still there"
-    more = "The next one", ["python -m grader hint exercise_03 1"]
+    more = "For the next hint", ["python -m grader hint exercise_03 1"]
     for given in (1, 2, 3, 3):
         action, commands = more if given < 3 else LAST
         assert next_hint(own_course, exercise, starter) == Hint(
@@ -113,7 +113,9 @@ def test_a_number_asks_for_one_defect_whose_name_is_told_once_it_is_fixed(own_co
     assert next_hint(own_course, exercise, showing(verdict_on(own_course, set()), LONG), 2).steps == steps(LONG)[:1]
     told = next_hint(own_course, exercise, verdict_on(own_course, {MASK}), 1).next_action
     assert told == "Defect 1 is fixed: the masked scores were thrown away."
-    with pytest.raises(UsageError, match="no defect 3 of exercise_03 is known yet; leave the number out"):
+    with pytest.raises(
+        UsageError, match="no page or hint has mentioned a defect 3 of exercise_03 yet; leave the number out"
+    ):
         next_hint(own_course, exercise, verdict_on(own_course, set()), 3)
 
 
@@ -129,7 +131,7 @@ def test_a_number_that_no_page_has_shown_gets_the_same_answer_whether_or_not_the
 ):
     verdict = showing(verdict_on(own_course, set()), MASK)
     for number in (2, 3, 70):
-        with pytest.raises(UsageError, match=f"no defect {number} of exercise_03 is known yet"):
+        with pytest.raises(UsageError, match=f"no page or hint has mentioned a defect {number} of exercise_03 yet"):
             next_hint(own_course, exercise, verdict, number)
     assert next_hint(own_course, exercise, verdict, 1).steps == steps(MASK)[:1]
     assert next_hint(own_course, exercise, verdict_on(own_course, set()), 1).steps == steps(MASK)[:2]  # known by now
@@ -200,7 +202,7 @@ def test_the_page_of_a_completed_course_follows_only_the_first_right_claim(own_c
     for _ in range(2):
         answer = claimed(own_course, DECOY, verdict, monkeypatch)
         assert answer.exit_code == 0
-        assert "Your claim is right. You named line 12." in answer.output
+        assert "Your claim is right: nothing is wrong, in line 12 or anywhere else." in answer.output
     assert completed == [DECOY]
 
 
@@ -224,7 +226,9 @@ def test_no_hint_claims_a_fix_in_a_hunt_without_defects(own_course):
     assert next_hint(own_course, exercise, verdict).next_action.startswith(
         "Nothing is wrong with exercise_36 as it stands"
     )
-    with pytest.raises(UsageError, match="no defect 1 of exercise_36 is known yet; leave the number out"):
+    with pytest.raises(
+        UsageError, match="no page or hint has mentioned a defect 1 of exercise_36 yet; leave the number out"
+    ):
         next_hint(own_course, exercise, msgspec.structs.replace(verdict, outcome=Result.NOT_FIXED), 1)
 
 
@@ -415,7 +419,9 @@ def test_starting_again_keeps_a_copy_and_restores_both_twins(own_course):
     for path in (module, notebook):
         assert path.read_bytes() == own_course.pristine(path).read_bytes()
     save_progress(own_course, EXERCISE, Progress(hints_given={MASK: 2}))
-    assert restore_starter(own_course, EXERCISE) == [f"{EXERCISE} is as it was handed out; nothing to reset"]
+    assert restore_starter(own_course, EXERCISE) == [
+        f"{EXERCISE} is unchanged since it was handed out, so there is nothing to reset"
+    ]
 
 
 def test_no_kept_copy_is_ever_written_over(own_course):
@@ -453,7 +459,7 @@ def test_the_commands_do_what_they_say(own_course, run_cli):
     assert reset.stdout.startswith("attention.py: your version is kept as .grader/kept/exercise_03/attention-")
     shown = run_cli("hint", EXERCISE, cwd=own_course.root).stdout
     assert shown.startswith("exercise_03 · defect 1 · still there\n\n 1   Take m = ")
-    assert shown.endswith("\nStep 1 of 3. The next one: python -m grader hint exercise_03 1\n")
+    assert shown.endswith("\nStep 1 of 3. For the next hint: python -m grader hint exercise_03 1\n")
 
 
 def test_an_exercise_that_does_not_exist_is_wrong_usage_and_the_known_ones_are_named(own_course, run_cli):

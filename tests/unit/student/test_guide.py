@@ -44,7 +44,7 @@ def test_a_line_is_read_as_a_claim(text, claim):
 
 @pytest.mark.parametrize("text", ["line 41 is wrong", "x", "x shape", "x unchanged", "x[a] finite", "x finite y", "\0"])
 def test_a_line_that_is_no_claim_is_refused(text):
-    with pytest.raises(UsageError, match="has none of the forms above"):
+    with pytest.raises(UsageError, match="is not a claim in one of the forms above"):
         parse_claim(text)
 
 
