@@ -14,7 +14,7 @@ from grader.processes.memory import memory_of
 from grader.processes.warm_server import warm_processes
 from grader.processes.worker_source import open_worker_source
 from grader.processes.workers import DiedError, protections
-from grader.report.view import HostState
+from grader.report.tables import HostState
 from grader.sandbox.protocol import Isolation, Load, Raised, Source
 from grader.sandbox.wire import MalformedError
 from grader.spec.exercise import Limits

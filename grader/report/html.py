@@ -47,11 +47,11 @@ from grader.report.phrases import (
     shown_defects,
 )
 from grader.report.picture import draw
+from grader.report.progress import Attempt
 from grader.report.rendering import page_templates
 from grader.report.right_behaviour import right_behaviour
 from grader.report.terminal import MARKS, render_terminal
 from grader.report.trap import render_trap
-from grader.report.view import Attempt
 from grader.spec.exercise import Announcement, Exercise
 from grader.trap.result import TrapResult
 from grader.verdict.attribution import DefectStatus

@@ -14,7 +14,7 @@ from rich.text import Text
 
 from grader.report.console import Line, beside, printable, render_page
 from grader.report.phrases import counted, missed_tests
-from grader.report.view import Attempt, Hint, HostState, PastVerdict, Progress
+from grader.report.progress import Attempt, Progress
 from grader.spec.exercise import Exercise
 from grader.spec.paths import exercise_number
 from grader.verdict.verdict import Result
@@ -46,6 +46,43 @@ class OverviewLine(Struct, frozen=True, kw_only=True):
         progress = self.progress
         all_passed = 0 < progress.checks == progress.passed
         return not self.is_done() and progress.outcome is Result.NOT_FIXED and all_passed and bool(progress.statuses)
+
+
+class Hint(Struct, frozen=True, kw_only=True):
+    """A hint: its title, the steps given so far, the number of all steps, and the next action with its commands.
+
+    `caveat` is the reason why the steps may not apply.
+    """
+
+    title: str
+    steps: list[str] = []
+    total: int = 0
+    next_action: str = ""
+    commands: list[str] = []
+    caveat: str = ""
+
+
+class HostState(Struct, frozen=True, kw_only=True):
+    """One requirement on this machine: whether it is met, what was observed, and the remedy if it is not met."""
+
+    name: str
+    is_met: bool
+    observed: str
+    remedy: str = ""
+
+
+class PastVerdict(Struct, frozen=True, kw_only=True):
+    """One verdict of a gradebook. The scores are None if it was not judged; `regraded_for` is a regrade's reason."""
+
+    exercise: str
+    judged_at: str
+    outcome: str
+    score: float | None
+    max_score: float | None
+    reason: str
+    digest: str
+    seed: int
+    regraded_for: str
 
 
 def render_overview(entries: list[OverviewLine], *, width: int = 100, color: bool = False) -> str:

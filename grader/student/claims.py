@@ -8,7 +8,7 @@ import time
 
 from msgspec import structs
 
-from grader.report.view import Claim
+from grader.report.progress import Claim
 from grader.spec.exercise import Exercise
 from grader.spec.paths import Course
 from grader.student.progress import load_progress, save_progress

@@ -22,7 +22,8 @@ from grader.report.phrases import (
     shown_defects,
     undecided,
 )
-from grader.report.view import Hint, Progress
+from grader.report.progress import Progress
+from grader.report.tables import Hint
 from grader.spec.exercise import Announcement, Defect, Exercise
 from grader.spec.paths import Course
 from grader.student.progress import load_progress, save_progress

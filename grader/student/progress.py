@@ -15,7 +15,7 @@ import msgspec
 from grader.checks.outcome import Status
 from grader.report.findings import where_words
 from grader.report.phrases import shown_defects
-from grader.report.view import Attempt, Progress
+from grader.report.progress import Attempt, Progress
 from grader.spec.loading import load_exercise
 from grader.spec.paths import Course, read_cache, write_cache
 from grader.submission.choice import is_edited

@@ -15,7 +15,7 @@ import pytest
 from grader.classroom.exports.writing import export
 from grader.classroom.gradebook import Gradebook, Student
 from grader.report.html import render_report, render_section
-from grader.report.view import Attempt
+from grader.report.progress import Attempt
 from grader.spec.loading import load_exercise
 from tests.support.paths import CORPUS
 

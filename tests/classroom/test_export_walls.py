@@ -11,7 +11,7 @@ from grader.classroom.gradebook import Gradebook, Student
 from grader.classroom.gradebook.class_records import ClassRecords
 from grader.classroom.platforms.canvas import Canvas
 from grader.errors import UsageError
-from grader.report.view import Progress
+from grader.report.progress import Progress
 from grader.student.progress import load_progress, save_progress
 from tests.support.gradebooks import VERSIONS, submission, verdict
 

@@ -12,9 +12,9 @@ from grader.checks.outcome import FailureKind, Finding, Location, Outcome, Statu
 from grader.commands import student
 from grader.errors import UsageError
 from grader.report.html import render_section
-from grader.report.tables import OverviewLine, render_hint, render_overview
+from grader.report.progress import Progress
+from grader.report.tables import Hint, OverviewLine, render_hint, render_overview
 from grader.report.terminal import render_terminal
-from grader.report.view import Hint, Progress
 from grader.spec.edition import Sealed
 from grader.spec.loading import load_exercise
 from grader.student.changes import changes, restore_starter

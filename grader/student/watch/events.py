@@ -8,10 +8,9 @@ from rich.text import Text
 from grader.checks.outcome import Status
 from grader.report.check_names import check_names, listed_checks
 from grader.report.console import Line, printable, printable_line, render_page
-from grader.report.tables import render_hint
+from grader.report.tables import Hint, render_hint
 from grader.report.terminal import ANY_HEIGHT, render_terminal
 from grader.report.trap import Details, render_trap
-from grader.report.view import Hint
 from grader.spec.exercise import Exercise
 from grader.trap.result import TrapResult
 from grader.verdict.attribution import DefectStatus

@@ -24,7 +24,7 @@ from grader.checks.outcome import (
 from grader.report.html import render_report, render_section
 from grader.report.json import to_dict
 from grader.report.picture import draw, shaded
-from grader.report.view import Attempt
+from grader.report.progress import Attempt
 from grader.spec.edition import Sealed
 from grader.spec.loading import load_exercise
 from grader.spec.properties import MatchesReference, ReturnsShapes

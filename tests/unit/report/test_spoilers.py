@@ -14,9 +14,9 @@ from grader.errors import UsageError
 from grader.report.causes import group_causes, hiding_crash
 from grader.report.findings import sentence
 from grader.report.html import NotebookVerdict, render_report
+from grader.report.progress import Progress
 from grader.report.tables import OverviewLine, render_hint, render_overview
 from grader.report.terminal import render_terminal
-from grader.report.view import Progress
 from grader.spec.fragments import make_near_miss
 from grader.spec.loading import load_exercise
 from grader.spec.paths import Course

@@ -1,4 +1,4 @@
-"""Records for pages other than verdicts: progress, hints, past verdicts, the state of a machine."""
+"""What the kit stores about a student's work on an exercise: progress, attempts, claims, answers in the guide."""
 
 from typing import Annotated
 
@@ -84,40 +84,3 @@ class Progress(Struct, frozen=True, kw_only=True):
     def fixed(self) -> set[str]:
         """Return the ids of the defects that the last grading found fixed."""
         return {defect for defect, status in self.statuses.items() if status is DefectStatus.FIXED}
-
-
-class Hint(Struct, frozen=True, kw_only=True):
-    """A hint: its title, the steps given so far, the number of all steps, and the next action with its commands.
-
-    `caveat` is the reason why the steps may not apply.
-    """
-
-    title: str
-    steps: list[str] = []
-    total: int = 0
-    next_action: str = ""
-    commands: list[str] = []
-    caveat: str = ""
-
-
-class HostState(Struct, frozen=True, kw_only=True):
-    """One requirement on this machine: whether it is met, what was observed, and the remedy if it is not met."""
-
-    name: str
-    is_met: bool
-    observed: str
-    remedy: str = ""
-
-
-class PastVerdict(Struct, frozen=True, kw_only=True):
-    """One verdict of a gradebook. The scores are None if it was not judged; `regraded_for` is a regrade's reason."""
-
-    exercise: str
-    judged_at: str
-    outcome: str
-    score: float | None
-    max_score: float | None
-    reason: str
-    digest: str
-    seed: int
-    regraded_for: str
