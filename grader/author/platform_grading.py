@@ -54,7 +54,7 @@ def judge_folder(course: Course, exercise_id: str, platform: str, folder: Path, 
     verdict, remark = _verdict(course, exercise, folder)
     for name, text in AUTOGRADERS[platform].results(verdict, exercise, remark).items():
         _write(output.with_name(name) if name else output, text, folder)
-    summary = f"{result_words(verdict)[0]} · {points(verdict.judged_score())} of {points(verdict.max_score)} points"
+    summary = f"{result_words(verdict)} · {points(verdict.judged_score())} of {points(verdict.max_score)} points"
     return "\n".join(filter(None, (remark, summary, open_layers(verdict))))
 
 

@@ -5,78 +5,31 @@ keyboard and with a screen reader.
 """
 
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from importlib.resources import files
-from typing import Any
 
 from jinja2 import Template
 from markupsafe import Markup
 from msgspec import Struct
 
-from grader.checks.outcome import Finding, Outcome, Status
-from grader.report.causes import Cause, say_the_same, shown_causes
-from grader.report.check_names import CheckNames, check_name, check_names
-from grader.report.console import printable, printable_ends, printable_line, printable_lines
-from grader.report.findings import explanation_words, full_text, sentence, size_words
-from grader.report.phrases import (
-    STATUS_WORDS,
-    TONES,
-    Shell,
-    Tone,
-    advice,
-    capitalized,
-    cause_notes,
-    cause_word,
-    checks_note,
-    defect_label,
-    defect_note,
-    defect_points,
-    findings_title,
-    hidden_defects_words,
-    lessons,
-    line_and_caret,
-    near_miss_hint,
-    next_steps,
-    open_layers,
-    origin,
-    picture_title,
-    points,
-    printed_title,
-    regression_row,
-    result_and_points,
-    shown_defects,
-)
+from grader.report.causes import shown_causes
+from grader.report.findings import full_text
+from grader.report.phrases import Shell, points, shown_defects
 from grader.report.picture import draw
 from grader.report.progress import Attempt
 from grader.report.rendering import page_templates
-from grader.report.right_behaviour import right_behaviour
-from grader.report.terminal import MARKS, render_terminal
+from grader.report.terminal import render_terminal
 from grader.report.trap import render_trap
+from grader.report.view import VerdictView, view_of
 from grader.spec.exercise import Announcement, Exercise
 from grader.trap.result import TrapResult
 from grader.verdict.attribution import DefectStatus
-from grader.verdict.verdict import Result, Verdict
-
-MAX_TEXT = 600
-HIDDEN_TEST = "A check that was written for this exercise alone."
-MAX_PICTURES = 3
-"""The most pictures on one page; more rarely add anything."""
-
-
-BEHIND_CRASH = "the crash above hides the result of this check"
-
-
-class _NumberedCause(Struct, frozen=True, kw_only=True):
-    """A cause with its number on the page."""
-
-    number: int
-    cause: Cause
+from grader.verdict.verdict import Verdict
 
 
 def render_section(verdict: Verdict, exercise: Exercise, listed: Collection[str] = ()) -> str:
     """Return the verdict as one HTML element with its style. `listed` are defects that earlier pages listed."""
-    section = _template("section").render(view=_view(verdict, exercise, listed, in_notebook=True))
-    return f"<style>\n{_style()}</style>\n{section}"
+    return f"<style>\n{_style()}</style>\n{_section(view_of(verdict, exercise, listed=listed, shell=Shell.NOTEBOOK))}"
 
 
 def render_report(
@@ -91,31 +44,16 @@ def render_report(
 
     `has_seed` is false if the next submissions get the same seed, which the page then omits.
     """
-    view = _view(verdict, exercise, listed, has_seed=has_seed)
-    section = Markup(_template("section").render(view=view))  # noqa: S704 - escaped within
-    descriptions = _descriptions(exercise)
-    ordered = sorted(verdict.checks, key=lambda outcome: outcome.status is Status.PASSED)
-    causes = {
-        check: _NumberedCause(number=number, cause=cause)
-        for number, cause in enumerate(shown_causes(verdict), 1)
-        for check in cause.checks
-    }
-    names = check_names(exercise)
-    described: set[str] = set()
-    rows = [_check(outcome, descriptions, causes.get(outcome.check), names, described) for outcome in ordered]
-    passed = sum(outcome.status is Status.PASSED for outcome in ordered)
-    failed = len(rows) - passed
-    checks = [
-        {"title": "checks that do not pass", "rows": rows[:failed], "is_open": True},
-        {"title": "checks that pass", "rows": rows[failed:], "is_open": False},
-    ]
-    if verdict.awaits_claim():
-        checks = []  # that all of them pass would give the hunt away
+    view = view_of(verdict, exercise, listed=listed, has_seed=has_seed)
     shown_attempts = [_attempt(each, exercise) for each in attempts]
     chart = _chart(attempts, verdict.max_score)
     return _template("page").render(
-        view=view, section=section, style=_style(), checks=checks, attempts=shown_attempts, chart=chart
+        view=view, section=_section(view), style=_style(), attempts=shown_attempts, chart=chart
     )
+
+
+def _section(view: VerdictView) -> Markup:
+    return Markup(_template("section").render(view=view, draw=draw))  # noqa: S704 - escaped within
 
 
 def render_trap_report(result: TrapResult, *, has_seed: bool = True) -> str:
@@ -142,123 +80,6 @@ def _chart(attempts: Sequence[Attempt], max_score: float) -> Markup:
     label = f"points of the last {len(shown)} attempts, from {points(shown[0].score)} to {points(shown[-1].score)}"
     opening = f'<svg role="img" aria-label="{label}" viewBox="0 0 {wide} {CHART_HEIGHT}" width="{wide}"'
     return Markup(f'<figure>{opening} height="{CHART_HEIGHT}">{"".join(bars)}</svg></figure>')  # noqa: S704 - our own
-
-
-def _descriptions(exercise: Exercise) -> dict[str, str]:
-    """Return for each property of the exercise the first paragraph of its docstring."""
-    return {check.id: (type(check).__doc__ or "").split("\n\n")[0] for check in exercise.checks}
-
-
-def _view(
-    verdict: Verdict, exercise: Exercise, listed: Collection[str], *, has_seed: bool = True, in_notebook: bool = False
-) -> dict[str, Any]:
-    """Return the texts and lists that the templates show."""
-    shown = shown_causes(verdict)
-    printing = next((cause for cause in shown if cause.finding.printed), None)
-    fixed = {each.id for each in verdict.defects if each.status is DefectStatus.FIXED}
-    result, _, score = result_and_points(verdict, exercise)
-    return {
-        "exercise": verdict.exercise,
-        "title": exercise.title,
-        "result": result,
-        "tone": Tone.GOOD if verdict.outcome is Result.FIXED or verdict.is_right_so_far() else Tone.BAD,
-        "next": next_steps(verdict, exercise, Shell.NOTEBOOK if in_notebook else Shell.TERMINAL),
-        "origin": origin(verdict, exercise),
-        "score": score,
-        "run": " · ".join([*([f"seed {verdict.seed}"] if has_seed else []), f"{verdict.seconds:.2f} s"]),
-        "file": printable(verdict.file),
-        "is_gradable": verdict.was_checked(),
-        "reason": printable(verdict.reason, MAX_TEXT) if verdict.reason else "",
-        "checks_note": checks_note(verdict, exercise),
-        "line": "\n".join(filter(None, line_and_caret(verdict))),
-        "rows": _rows(verdict, exercise, listed) if verdict.was_checked() else [],
-        "has_defects": bool(exercise.defects),
-        "lessons": lessons(verdict, exercise, fixed),
-        "findings_title": findings_title(verdict, exercise),
-        "causes": [
-            _cause(cause, exercise, has_picture=number < MAX_PICTURES, has_printed=cause is printing)
-            for number, cause in enumerate(shown)
-        ],
-        "hidden_defects": hidden_defects_words(verdict, shown),
-        "right": right_behaviour(verdict, exercise),
-        "near_miss": near_miss_hint(verdict, exercise),
-        "advice": advice(verdict),
-        "open_layers": open_layers(verdict),
-    }
-
-
-def _rows(verdict: Verdict, exercise: Exercise, listed: Collection[str]) -> list[dict[str, str]]:
-    rows = []
-    for defect in shown_defects(verdict, exercise, listed):
-        note = printable(defect_note(defect, exercise, verdict))
-        rows.append(
-            {
-                "what": defect_label(defect, exercise),
-                "mark": MARKS[defect.status][0],
-                "tone": TONES[defect.status],
-                "state": STATUS_WORDS[defect.status],
-                "earned": defect_points(defect, verdict, exercise),
-                "note": note,
-            }
-        )
-    last = regression_row(verdict, exercise)
-    others = {"what": "everything else", "mark": last.mark, "tone": last.tone, "state": last.state}
-    return [*rows, {**others, "earned": last.earned, "note": last.note}]
-
-
-def _cause(cause: Cause, exercise: Exercise, *, has_picture: bool, has_printed: bool) -> dict[str, Any]:
-    finding = cause.finding
-    return {
-        "mark": cause_word(cause),
-        "text": printable_ends(sentence(finding), MAX_TEXT),
-        "explanation": f"{capitalized(explanation_words(finding.explanation))}." if finding.explanation else "",
-        "place": printable(str(finding.location)) if finding.location else "",
-        "line": printable_line(finding.location.text.strip()) if finding.location else "",
-        "notes": cause_notes(cause, exercise, check_names(exercise)),
-        "printed": printable_lines(finding.printed) if has_printed else "",
-        "printed_with": printed_title(finding),
-        "pictured": picture_title(cause, exercise) if has_picture and cause.pictured else "",
-        "picture": draw(cause.picture) if has_picture and cause.picture else "",
-    }
-
-
-def _check(
-    outcome: Outcome,
-    descriptions: Mapping[str, str],
-    numbered: _NumberedCause | None,
-    names: CheckNames,
-    described: set[str],
-) -> dict[str, str]:
-    """Return the row of a check: its name, status, description and finding.
-
-    Omit a description in `described`, because an earlier check shows it; add a new one to `described`.
-    """
-    description = descriptions.get(outcome.check, HIDDEN_TEST)
-    is_new = description not in described
-    described.add(description)
-    has_passed = outcome.status is Status.PASSED
-    return {
-        "name": check_name(outcome.check, names),
-        "mark": "✓" if has_passed else "✗",
-        "tone": "good" if has_passed else "bad",
-        "status": str(outcome.status).replace("_", " "),
-        "description": description if is_new else "",
-        "finding": _finding_text(outcome.finding, numbered) if outcome.finding else "",
-    }
-
-
-def _finding_text(finding: Finding, numbered: _NumberedCause | None) -> str:
-    """Return a check's finding, or a reference to the cause that already shows it, with the sizes if they differ.
-
-    A finding without a cause on the page is hidden by a crash.
-    """
-    if numbered is None:
-        return BEHIND_CRASH
-    shown = numbered.cause.finding
-    if not say_the_same(finding, shown):
-        return full_text(finding)
-    sizes = size_words(finding) if finding.sizes != shown.sizes else ""
-    return "; ".join(filter(None, (f"see finding {numbered.number}", sizes)))
 
 
 def _attempt(attempt: Attempt, exercise: Exercise) -> dict[str, str]:

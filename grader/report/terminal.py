@@ -1,65 +1,20 @@
-"""Render a verdict for the terminal: one screen that names no defect before it is fixed."""
+"""Lay out a verdict for the terminal: one screen that names no defect before it is fixed."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from grader.checks.outcome import in_words
-from grader.report.causes import Cause, group_causes, shown_causes
-from grader.report.check_names import check_names
-from grader.report.console import (
-    INDENT,
-    Line,
-    beside,
-    indented,
-    marked,
-    printable,
-    printable_ends,
-    printable_line,
-    render_page,
-)
-from grader.report.findings import explanation_words, sentence
-from grader.report.phrases import (
-    MAX_FINDING_TEXT,
-    STATUS_WORDS,
-    Shell,
-    Tone,
-    advice_lines,
-    capitalized,
-    cause_notes,
-    cause_word,
-    checks_note_lines,
-    command,
-    defect_label,
-    defect_note,
-    defect_points,
-    findings_title,
-    foot_lines,
-    hidden_defects_words,
-    lessons,
-    line_and_caret,
-    near_miss_lines,
-    open_layers_lines,
-    picture_title,
-    printed_title,
-    regression_row,
-    shown_defects,
-)
+from grader.report.console import INDENT, Line, beside, indented, marked, printable_line, render_page
+from grader.report.next_steps import NextStep
+from grader.report.phrases import Shell, command
 from grader.report.picture import shaded
-from grader.report.right_behaviour import right_behaviour
+from grader.report.view import CauseView, Lengths, Mark, Row, VerdictView, view_of
 from grader.spec.exercise import Exercise
-from grader.verdict.attribution import DefectStatus
-from grader.verdict.verdict import DefectVerdict, Result, Verdict
+from grader.verdict.verdict import Verdict
 
-MARKS = {
-    DefectStatus.FIXED: ("✓", "green"),
-    DefectStatus.PRESENT: ("✗", "red"),
-    DefectStatus.UNKNOWN: ("?", "yellow"),
-}
-REST_STYLES = {Tone.GOOD: "green", Tone.BAD: "red", Tone.OPEN: "dim"}
-"""The styles of the last row, about everything else."""
+MARK_STYLES = {Mark.GOOD: "green", Mark.BAD: "red", Mark.UNKNOWN: "yellow", Mark.OPEN: "dim"}
 
 ANY_HEIGHT = 1000
 SCREEN_LINES = 30
@@ -75,7 +30,8 @@ ROW_WIDTH = 46
 LEAST_NOTE = 26
 """If a note has fewer columns than this, it goes below its row."""
 NOTE_INDENT = 2
-MAX_PLACE = 80
+
+LENGTHS = Lengths(reason=400, finding=240, place=80)
 
 
 def render_terminal(
@@ -95,44 +51,58 @@ def render_terminal(
 ) -> str:
     """Return the verdict as lines of text, with as many causes as `height` lines hold, and at least one.
 
-    `names` adds the ids of the defects. `known` are defects whose lessons were shown before; `failing_sizes` maps the
-    other defects to the sizes at which they failed. `listed` are defects that earlier pages listed. `has_seed` is false
-    if the next submissions get the same seed. `shell` is where the student types the next command.
+    `has_head` is false if another line names the exercise and the file. The other options are those of `view_of`.
     """
 
     def rendered(lines: list[Line]) -> str:
         return render_page(lines, width, color=color)
 
-    parts = _PageParts(exercise, names=names, is_low=height < SCREEN_LINES, width=width)
-    top: list[Line] = [*([_head(verdict, exercise, width)] if has_head else []), *checks_note_lines(verdict, exercise)]
+    view = view_of(
+        verdict,
+        exercise,
+        known=known,
+        failing_sizes=failing_sizes,
+        listed=listed,
+        names=names,
+        has_seed=has_seed and bool(verdict.checks),
+        shell=shell,
+        lengths=LENGTHS,
+    )
+    is_low = height < SCREEN_LINES
+    top: list[Line] = [*([_head(view, width)] if has_head else []), *_optional(view.checks_note, "dim")]
     top += [Text()] if top else []
-    head = rendered([*top, *parts.table(verdict, listed)])
-    lessons_text = rendered(parts.lessons(verdict, known, failing_sizes))
-    bottom = foot_lines(verdict, exercise, width, has_seed=has_seed, shell=shell)
-    bottom = bottom[: SHORT_FOOT if height < SCREEN_LINES else None]
-    notes = [*near_miss_lines(verdict, exercise), *advice_lines(verdict)]
-    foot = rendered([*notes, Text(), *bottom, *open_layers_lines(verdict)])
-    blocks = [rendered(lines) for lines in parts.causes(verdict)]
-    title = rendered([Text(), Text(findings_title(verdict, exercise), "bold")]) if blocks else ""
-    least_lines = _line_count(head, lessons_text, title, *blocks[:1], foot) + (len(blocks) > 1)
-    if lessons_text and least_lines > height < SCREEN_LINES:
-        lessons_text = rendered([Text("The explanation does not fit: press r, or enlarge the window.", "dim")])
-    printed = rendered(_printed(shown_causes(verdict)))
-    room = height - _line_count(head, lessons_text, title, foot)
+    head = rendered([*top, *(_table(view, width, is_low=is_low) if view.was_checked else _not_gradable(view))])
+    lessons = rendered(_paragraphs([Text(line) for line in view.lessons]))
+    notes = [
+        *_paragraphs([_labelled("hint", "yellow", view.near_miss)] if view.near_miss else []),
+        *_paragraphs([_labelled("advice", "dim", text) for text in view.advice]),
+    ]
+    bottom = [_result(view, width), *_next(view)][: SHORT_FOOT if is_low else None]
+    foot = rendered([*notes, Text(), *bottom, *_optional(view.open_layers, "yellow")])
+    blocks = [rendered(_cause(cause)) for cause in view.causes]
+    if view.hidden_defects:
+        blocks[0] += rendered([indented(Text(view.hidden_defects))])
+    title = rendered([Text(), Text(view.findings_title, "bold")]) if blocks else ""
+    least_lines = _line_count(head, lessons, title, *blocks[:1], foot) + (len(blocks) > 1)
+    if lessons and least_lines > height < SCREEN_LINES:
+        lessons = rendered([Text("The explanation does not fit: press r, or enlarge the window.", "dim")])
+    printed = rendered(_printed(view))
+    room = height - _line_count(head, lessons, title, foot)
     if _line_count(*blocks[:BEFORE_PRINTS], printed) + (len(blocks) > BEFORE_PRINTS) > room:
         printed = ""
     chosen = _fitting(blocks, room - _line_count(printed))
     omitted = len(blocks) - len(chosen)
-    others = f"and {omitted} more{'' if shell is Shell.NOTEBOOK else f'; {_report(verdict)} shows them all'}"
+    report = command("report", view.exercise)
+    others = f"and {omitted} more{'' if shell is Shell.NOTEBOOK else f'; {report} shows them all'}"
     more = rendered([indented(Text(others, "dim"))]) if omitted else ""
     room -= _line_count(*chosen, printed, more)
-    pictures = (rendered(_picture(verdict, exercise, width, has_passing=each)) for each in (True, False))
+    pictures = (rendered(_picture(view, width, has_passing=each)) for each in (True, False))
     picture = next((each for each in pictures if each and _line_count(each) <= room and not printed), "")
-    if not picture and room > 0 and shell is Shell.TERMINAL:
-        picture = rendered(_picture_elsewhere(verdict))
-    right = rendered(_right_behaviour(verdict, exercise))
+    if not picture and room > 0 and shell is Shell.TERMINAL and any(cause.picture for cause in view.causes[:1]):
+        picture = rendered([indented(Text(f"{report} has a picture of this", "dim"))])
+    right = rendered(_paragraphs([_labelled("right", "green", " ".join(view.right))] if view.right else []))
     right = right if _line_count(right) <= room - _line_count(picture) else ""
-    return "".join([head, lessons_text, title, *chosen[:1], printed, picture, *chosen[1:], more, right, foot])
+    return "".join([head, lessons, title, *chosen[:1], printed, picture, *chosen[1:], more, right, foot])
 
 
 def _line_count(*texts: str) -> int:
@@ -150,124 +120,103 @@ def _fitting(blocks: list[str], room: int) -> list[str]:
     return chosen
 
 
-def _head(verdict: Verdict, exercise: Exercise, width: int) -> Text:
+def _optional(text: str, style: str) -> list[Line]:
+    """Return a text as a line; nothing if it is empty."""
+    return [Text(text, style)] if text else []
+
+
+def _paragraphs(lines: Sequence[Line]) -> list[Line]:
+    """Return the lines below an empty line; nothing if there are none."""
+    return [Text(), *lines] if lines else []
+
+
+def _labelled(label: str, style: str, text: str) -> Line:
+    return marked((f"{label:>{INDENT - 2}}  ", style), Text(text))
+
+
+def _head(view: VerdictView, width: int) -> Text:
     """Return the exercise and the file, on two lines if they do not fit on one."""
-    name, file = Text.assemble((verdict.exercise, "bold"), f" · {exercise.title}"), printable(verdict.file)
-    has_room = len(f"{name.plain} · {file}") <= width
-    return Text.assemble(name, " · " if has_room else "\n", (file, "dim"))
+    name = Text.assemble((view.exercise, "bold"), f" · {view.title}")
+    has_room = len(f"{name.plain} · {view.file}") <= width
+    return Text.assemble(name, " · " if has_room else "\n", (view.file, "dim"))
 
 
-class _PageParts:
-    """The parts of a page: the table of defects, the lessons, the causes. Defects are shown by number."""
-
-    def __init__(self, exercise: Exercise, *, names: bool, is_low: bool, width: int) -> None:
-        self._exercise = exercise
-        self._check_names = check_names(exercise)
-        self._names = names
-        self._is_low = is_low
-        self._width = width
-
-    def table(self, verdict: Verdict, listed: Collection[str]) -> list[Line]:
-        """Return a row for each defect and one for regressions, or the reason why the file is not gradable."""
-        if not verdict.was_checked():
-            return _not_gradable(verdict)
-        rows = [self._defect(defect, verdict) for defect in shown_defects(verdict, self._exercise, listed)]
-        last = regression_row(verdict, self._exercise)
-        return [*rows, self._row((last.mark, REST_STYLES[last.tone]), last.state, last.earned, last.note)]
-
-    def lessons(self, verdict: Verdict, known: Collection[str], failing_sizes: Mapping[str, str]) -> list[Line]:
-        """Return why each newly fixed defect mattered; once the exercise is fixed, why each fixed one did."""
-        fixed = {defect.id for defect in verdict.defects if defect.status is DefectStatus.FIXED}
-        chosen = fixed if verdict.outcome is Result.FIXED else fixed - {*known}
-        lines = [Text(line) for line in lessons(verdict, self._exercise, chosen, failing_sizes)]
-        return [Text(), *lines] if lines else []
-
-    def causes(self, verdict: Verdict) -> list[list[Line]]:
-        """Return a block for each cause of failed checks. A crash that hides the others is shown alone."""
-        shown = shown_causes(verdict)
-        blocks = [self._cause(cause) for cause in shown]
-        hidden = hidden_defects_words(verdict, shown)
-        return [blocks[0] + [indented(Text(hidden))]] if hidden else blocks
-
-    def _defect(self, defect: DefectVerdict, verdict: Verdict) -> Line:
-        note = defect_note(defect, self._exercise, verdict)
-        if self._names:
-            note = f"{defect.id}: {note}" if note else defect.id
-        earned = defect_points(defect, verdict, self._exercise)
-        state = f"{defect_label(defect, self._exercise)} · {STATUS_WORDS[defect.status]}"
-        return self._row(MARKS[defect.status], state, earned, note)
-
-    def _row(self, mark: tuple[str, str], state: str, earned: str, note: str) -> Line:
-        """Return a row of the table: a mark (character and style), the state, the points and a note.
-
-        The note is cut on a low screen. If its column would be narrow, it goes below the row.
-        """
-        sign, style = mark
-        left = Text.assemble((f"{sign} {state:<{STATE_WIDTH}}", style), earned)
-        if len(note) > self._width - ROW_WIDTH < LEAST_NOTE and not self._is_low:
-            table = Table.grid()
-            table.add_row(left)
-            table.add_row(Padding(Text(note, "dim"), (0, 0, 0, NOTE_INDENT)))
-            return table
-        return beside(left, Text(note, "dim", no_wrap=self._is_low, overflow="ellipsis"), ROW_WIDTH)
-
-    def _cause(self, cause: Cause) -> list[Line]:
-        finding = cause.finding
-        mark = cause_word(cause)
-        text = Text(printable_ends(sentence(finding), MAX_FINDING_TEXT))
-        lines: list[Line] = [marked((f"{mark:>{INDENT - 2}}  ", "red"), text)]
-        if finding.explanation:
-            lines.append(indented(Text(f"{capitalized(explanation_words(finding.explanation))}.")))
-        if finding.location:
-            line = printable_line(finding.location.text.strip())
-            place = (f"{printable(str(finding.location), MAX_PLACE)}: ", "dim")
-            lines.append(indented(Text.assemble(place, line, no_wrap=True, overflow="ellipsis")))
-        names = {check: in_words(check) for check in cause.checks} if self._names else self._check_names
-        lines.append(indented(Text(cause_notes(cause, self._exercise, names), "dim")))
-        return lines
+def _not_gradable(view: VerdictView) -> list[Line]:
+    reason: Line = Text.assemble(("Not gradable: ", "bold red"), view.reason)
+    line = [Padding(Text(view.line, no_wrap=True, overflow="ellipsis"), 0, expand=False)] if view.line else []
+    return [reason, *line, *_optional(view.caret, "red")]
 
 
-def _printed(causes: list[Cause]) -> list[Line]:
+def _table(view: VerdictView, width: int, *, is_low: bool) -> list[Line]:
+    """Return a row for each defect, and one for everything else."""
+    rows = [(row, f"{row.name} · {row.state}") for row in view.defects]
+    rows += [(view.everything_else, view.everything_else.state)] if view.everything_else else []
+    return [_row(row, state, width, is_low=is_low) for row, state in rows]
+
+
+def _row(row: Row, state: str, width: int, *, is_low: bool) -> Line:
+    """Return a row: its mark, state, points and note.
+
+    The note is cut on a low screen. If its column would be narrow, it goes below the row.
+    """
+    left = Text.assemble((f"{row.mark} {state:<{STATE_WIDTH}}", MARK_STYLES[row.mark]), row.points)
+    if len(row.note) > width - ROW_WIDTH < LEAST_NOTE and not is_low:
+        table = Table.grid()
+        table.add_row(left)
+        table.add_row(Padding(Text(row.note, "dim"), (0, 0, 0, NOTE_INDENT)))
+        return table
+    return beside(left, Text(row.note, "dim", no_wrap=is_low, overflow="ellipsis"), ROW_WIDTH)
+
+
+def _cause(cause: CauseView) -> list[Line]:
+    lines = [_labelled(cause.word, "red", cause.text)]
+    lines += [indented(Text(cause.explanation))] if cause.explanation else []
+    if cause.place:
+        line = Text.assemble((f"{cause.place}: ", "dim"), cause.line, no_wrap=True, overflow="ellipsis")
+        lines.append(indented(line))
+    return [*lines, indented(Text(cause.notes, "dim"))]
+
+
+def _printed(view: VerdictView) -> list[Line]:
     """Return the submission's output (its end) before the first failure that has any."""
-    finding = next((cause.finding for cause in causes if cause.finding.printed), None)
-    if finding is None:
+    cause = next((cause for cause in view.causes if cause.printed), None)
+    if cause is None:
         return []
-    lines = finding.printed.split("\n")
-    output = [Text(printed_title(finding), "dim")]
+    lines = cause.printed.split("\n")
+    output = [Text(cause.printed_title, "dim")]
     output += [Text.assemble(("│ ", "dim"), printable_line(line), no_wrap=True, overflow="ellipsis") for line in lines]
     return [indented(line) for line in output]
 
 
-def _right_behaviour(verdict: Verdict, exercise: Exercise) -> list[Line]:
-    """Return what experiments found right, as one paragraph; none if the findings say enough."""
-    sentences = right_behaviour(verdict, exercise)
-    return [Text(), marked((f"{'right':>{INDENT - 2}}  ", "green"), Text(" ".join(sentences)))] if sentences else []
-
-
-def _picture(verdict: Verdict, exercise: Exercise, width: int, *, has_passing: bool) -> list[Line]:
+def _picture(view: VerdictView, width: int, *, has_passing: bool) -> list[Line]:
     """Return the picture of the first cause; none if it is wider than the page."""
-    cause = next(iter(group_causes(verdict)), None)
-    lines = shaded(cause.picture, width - INDENT, has_passing=has_passing) if cause and cause.picture else []
-    if cause and cause.pictured and lines:
-        lines = [Text(picture_title(cause, exercise)), *lines]
+    cause = next(iter(view.causes), None)
+    if cause is None or cause.picture is None:
+        return []
+    lines = shaded(cause.picture, width - INDENT, has_passing=has_passing)
+    if cause.picture_title and lines:
+        lines = [Text(cause.picture_title), *lines]
     for line in lines:
         line.no_wrap = True
     return [indented(line) for line in lines]
 
 
-def _picture_elsewhere(verdict: Verdict) -> list[Line]:
-    """Return a line that names the command that shows the picture of the first cause; none if it has none."""
-    cause = next(iter(group_causes(verdict)), None)
-    text = f"{_report(verdict)} has a picture of this"
-    return [indented(Text(text, "dim"))] if cause and cause.picture else []
+def _result(view: VerdictView, width: int) -> Line:
+    """Return the result, the points, the seed and the seconds. The page of a file that cannot run begins with it."""
+    has_room = len(f"{view.result} · {view.score} · {view.run}") <= width
+    style = "bold green" if view.is_good else "bold yellow"
+    result = Text.assemble((view.result, style), " · ") if view.was_checked else Text()
+    return Text.assemble(result, view.score, " · " if has_room else "\n", view.run)
 
 
-def _report(verdict: Verdict) -> str:
-    return command("report", verdict.exercise)
+def _next(view: VerdictView) -> list[Line]:
+    """Return the next steps as lines, and the origin of the code."""
+    steps = view.next_steps if view.shows_all_steps else view.next_steps[:1]
+    label = "Next: "
+    lines = [f"{' ' * len(label) if place else label}{_in_line(step)}" for place, step in enumerate(steps)]
+    return [Text(text, "dim") for text in filter(None, [*lines, view.origin])]
 
 
-def _not_gradable(verdict: Verdict) -> list[Line]:
-    reason: Line = Text.assemble(("Not gradable: ", "bold red"), printable(verdict.reason or ""))
-    line, caret = line_and_caret(verdict)
-    shown = [Padding(Text(line, no_wrap=True, overflow="ellipsis"), 0, expand=False)] if line else []
-    return [reason, *shown, *([Text(caret, "red")] if caret else [])]
+def _in_line(step: NextStep) -> str:
+    text = f"{step.text[:1].lower()}{step.text[1:]}"
+    return f"{text}: {step.command}" if step.command else f"{text}."

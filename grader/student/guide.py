@@ -27,7 +27,8 @@ from grader.report.guide import (
     question_lines,
     value_lines,
 )
-from grader.report.phrases import Shell, command, counted, result_and_points, story, undecided
+from grader.report.next_steps import undecided
+from grader.report.phrases import Shell, command, counted, result_and_points, story
 from grader.spec.exercise import Defect, Exercise
 from grader.spec.fields import shape_of
 from grader.spec.loading import load_exercise
@@ -247,7 +248,7 @@ class _Hunt:
 
     def _show_state(self) -> None:
         verdict, progress = self._verdict, load_progress(self._course, self._exercise.id)
-        word, _, score = result_and_points(verdict, self._exercise)
+        word, score = result_and_points(verdict, self._exercise)
         count, broken = len(progress.attempts), sum(bool(each.broken) for each in progress.attempts)
         parts = [word, score, *([f"graded {counted(count, 'time')}"] if count else [])]
         parts += [f"something else broke {counted(broken, 'time')}"] if broken else []

@@ -12,15 +12,14 @@ from grader.errors import UsageError
 from grader.report.causes import Cause, group_causes, hiding_crash
 from grader.report.check_names import check_names
 from grader.report.findings import reason_words, sentence
+from grader.report.next_steps import misspelt_name, undecided
 from grader.report.phrases import (
     STATUS_WORDS,
     Shell,
     command,
-    misspelt_name,
     near_miss_hint,
     points_with_unit,
     shown_defects,
-    undecided,
 )
 from grader.report.progress import Progress
 from grader.report.tables import Hint

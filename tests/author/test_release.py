@@ -31,7 +31,7 @@ from grader.checks.variant_calls import _of_the_same_values, call_in_calling_var
 from grader.errors import BrokenExerciseError, SpecError, UsageError
 from grader.processes.workers import WorkerSource
 from grader.report.findings import sentence
-from grader.report.phrases import checks_note, near_miss_hint
+from grader.report.view import view_of
 from grader.sandbox.calling_variants import LARGE_SCALE, Layout, VariantCall
 from grader.sandbox.probes import calling_variants
 from grader.spec.fragments import make_near_miss, make_variant, put_back
@@ -189,7 +189,7 @@ def test_a_near_miss_is_recognised_at_home_unless_the_edition_has_no_hints(cours
         edition = Course(root=editions[kind])
         told = verdicts(edition, "exercise_03", texts, KEY_SEED)
         shown = {
-            name: near_miss_hint(verdict, load_exercise(edition.description("exercise_03")))
+            name: view_of(verdict, load_exercise(edition.description("exercise_03"))).near_miss
             for name, verdict in told.items()
         }
         assert shown == {"alone": hint, "beside another": hint, "starter": ""} if has_hints else not any(shown.values())
@@ -475,7 +475,7 @@ def test_a_check_whose_answers_are_not_recorded_waits_for_the_hand_in(course, ed
     path.write_text(yaml.safe_dump(data, sort_keys=False))
     text = {"fix": course.reference("exercise_03").read_text()}
     verdict = verdicts(Course(root=edition), "exercise_03", text, KEY_SEED)["fix"]
-    note = checks_note(verdict, load_exercise(path))
+    note = view_of(verdict, load_exercise(path)).checks_note
     assert "another" not in {each.check for each in verdict.checks}
     assert verdict.outcome == "fixed"
     in_the_course = len(judge_text("exercise_03", text["fix"]).checks)

@@ -9,7 +9,7 @@ from grader.classroom.exports.writing import EXPORTS
 from grader.classroom.platforms import AUTOGRADERS
 from grader.cli import SECTIONS
 from grader.report.findings import comparison_words
-from grader.report.phrases import CAUSE_WORDS, NOT_SHOWN
+from grader.report.view import CAUSE_WORDS, NOT_SHOWN
 from grader.spec.kinds import KindName
 from tests.support.paths import ROOT
 

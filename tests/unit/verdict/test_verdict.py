@@ -17,7 +17,7 @@ from grader.checks.outcome import (
     parse_kind,
 )
 from grader.report.causes import group_causes
-from grader.report.phrases import picture_title
+from grader.report.view import view_of
 from grader.spec.exercise import Defect
 from grader.spec.properties import ReturnsShapes
 from grader.verdict.attribution import (
@@ -541,7 +541,7 @@ def test_a_picture_of_another_check_is_labelled_with_that_check():
     verdict = msgspec.structs.replace(read({}), checks=[crash, wrong], causes={"calls": ["mask"], "values": ["mask"]})
     [cause] = group_causes(verdict)
     assert (cause.finding, cause.picture, cause.pictured) == (crash.finding, picture, "values")
-    assert picture_title(cause, EXERCISE) == 'in "returns shapes":'
+    assert view_of(verdict, EXERCISE).causes[0].picture_title == 'in "returns shapes":'
     [own] = group_causes(msgspec.structs.replace(verdict, checks=[wrong]))
     assert (own.picture, own.pictured) == (picture, "")
 
