@@ -102,8 +102,6 @@ class _CheckRun:
     """Where the check failed."""
     calls_entry: bool = False
     """Whether the check called the submission's class or function itself, and the reference."""
-    is_starved: bool = False
-    """Whether the worker got too little CPU time."""
     failure: BaseException | None = None
     """An error of the kit, to be raised unless the check is repeated."""
 
@@ -313,10 +311,9 @@ class Runner:
             before = session.observed
             point = points.get(check.name)
             run = self._run_check(session, check, seed, dtype, point)
-            is_repeated = self.reference.is_to_be_repeated()
-            if is_repeated or run.is_starved:
+            if self.reference.is_to_be_repeated():
                 session.observed = before
-                run = self._run_check(session, check, seed, dtype, point, is_retry=not is_repeated)
+                run = self._run_check(session, check, seed, dtype, point)
             if run.failure is not None:
                 raise run.failure
             if (changed := session.observed.changed) and not is_change_reported and run.has_passed():
@@ -332,10 +329,8 @@ class Runner:
         seed: int,
         dtype: str,
         point: FailurePoint | None = None,
-        *,
-        is_retry: bool = False,
     ) -> _CheckRun:
-        session.begin_check(has_full_time=is_retry or check.is_slow)
+        session.begin_check(has_full_time=check.is_slow)
         session.printed()  # discard what earlier checks printed
         self.reference.begin(check.name, seed, dtype)
         with warnings.catch_warnings(record=True) as advice:
@@ -367,7 +362,6 @@ class Runner:
         run = _CheckRun(
             check=check,
             deviation=cause.deviation if isinstance(cause, Failure | MisfitError) else None,
-            is_starved=isinstance(cause, SubjectTimedOutError) and cause.is_starved,
         )
         if isinstance(cause, NotRecordedError):
             return run  # the check runs at hand-in

@@ -53,16 +53,12 @@ class SubjectKilledError(SubjectDiedError):
 class SubjectTimedOutError(SubjectError):
     """No reply came before the deadline.
 
-    `allowed` describes the limit. `location` is the line that the submission was running. `is_starved`: the worker got
-    too little CPU time.
+    `allowed` describes the limit. `location` is the line that the submission was running.
     """
 
-    def __init__(
-        self, seconds: float, allowed: str, location: Location | None = None, *, is_starved: bool = False
-    ) -> None:
+    def __init__(self, seconds: float, allowed: str, location: Location | None = None) -> None:
         super().__init__(f"still running after {seconds:.1f} s ({allowed})")
         self.location = location
-        self.is_starved = is_starved
 
 
 class SubjectNotTriedError(SubjectError):
@@ -156,7 +152,7 @@ class Session:
     def begin_check(self, *, has_full_time: bool = False) -> None:
         """Start the clock of one check.
 
-        Pass `has_full_time` if the check is a retry, or if it is slow for reasons outside the submission.
+        Pass `has_full_time` if the check is slow for reasons outside the submission.
         """
         self.log = CheckLog()
         least = LEAST_AFTER_A_HANG if self._hangs else LEAST_CHECK_SECONDS
@@ -250,8 +246,7 @@ class Session:
     def _ask(self, message: Request) -> Any:
         assert self._worker is not None
         try:
-            with self._budget.spending():
-                reply = self._worker.request(message, self._budget.deadline())
+            reply = self._reply_to(message, self._worker)
         except TimeoutError:
             with self._budget.spending():
                 error = self._timed_out(self._worker, _way(message))
@@ -271,6 +266,18 @@ class Session:
             raise _raised_error(reply, message)
         return reply
 
+    def _reply_to(self, message: Request, worker: Worker) -> Any:
+        """Return the worker's reply; raise `TimeoutError` after the deadline, unless the worker was starved."""
+        with self._budget.spending():
+            worker.send_request(message, self._budget.deadline())
+        while True:
+            try:
+                with self._budget.spending():
+                    return worker.next_reply(self._budget.deadline())
+            except TimeoutError:
+                if not self._budget.forgive(worker.processor_time()):
+                    raise
+
     def _timed_out(self, worker: Worker, way: Way) -> SubjectTimedOutError:
         """Record a missed deadline and return its error."""
         now = worker.processor_time()
@@ -279,7 +286,7 @@ class Session:
         if overrun.is_hang:
             self._hangs[f"in {function}" if location else "at an unknown place", way] += 1
         self._budget.settle(now)
-        return SubjectTimedOutError(self._budget.waited, overrun.allowed, location, is_starved=overrun.is_starved)
+        return SubjectTimedOutError(self._budget.waited, overrun.allowed, location)
 
     def _locate(self, worker: Worker) -> tuple[Location | None, str]:
         """Return the innermost line of the submission that the worker is running, and its function."""

@@ -49,7 +49,9 @@ EXAMINER_END_SECONDS = 10.0
 """How long an examiner process may take to end by itself once its pipes are closed."""
 
 SETTLED_AT = 0.05
-"""After this much waiting for a worker, measure how long the worker itself waited for a processor."""
+"""After this much waiting for a worker, measure how long the worker itself waited for a processor. A starved worker
+gets at least so much more time.
+"""
 
 LEAST_LEFT = 0.02
 """A check does not start with less than this left of the total."""
@@ -58,6 +60,10 @@ FAIR_SHARE = 0.5
 """A worker was starved if it got less CPU than this share of its limit, and either waited at least as long for a
 processor or is waiting for a disk: parts of torch may be read for the first time, from a slow disk.
 """
+
+
+MAX_FORGIVEN = 60.0
+"""The most waiting in a submission's checks that is not charged because the worker was starved."""
 
 
 class ProcessorTime(Struct, frozen=True, kw_only=True):
@@ -85,7 +91,8 @@ class Overrun(Struct, frozen=True, kw_only=True):
 class TimeBudget:
     """Seconds of waiting for a submission, in wall-clock time.
 
-    Time that the worker waited for a processor is returned to the total, never to the current check.
+    Time that the worker waited for a processor is returned to the total, and to the current check if the worker was
+    starved.
     """
 
     def __init__(self, total: float) -> None:
@@ -93,7 +100,7 @@ class TimeBudget:
         """Seconds spent in the current check."""
         self._total = total
         self._left = self._limit = self._fair = total
-        self._step = "everything"
+        self._step, self._forgiven = "everything", 0.0
         self._measured, self._since_measured = ProcessorTime(), 0.0
 
     def renew(self) -> None:
@@ -147,6 +154,19 @@ class TimeBudget:
         used = self._used(now)
         self._left += max(0.0, min(used.waited, self._since_measured - used.ran))
         self.start_worker(now)
+
+    def forgive(self, now: ProcessorTime) -> bool:
+        """If the worker that missed its deadline was starved, return the time that it did not run to the check and the
+        total. Return whether it was; at most `MAX_FORGIVEN` seconds are returned in all.
+        """
+        idle = max(SETTLED_AT, self._since_measured - self._used(now).ran)
+        if not self.overrun(now).is_starved or self._forgiven + idle > MAX_FORGIVEN:
+            return False
+        self._forgiven += idle
+        self._left += idle
+        self.waited = max(0.0, self.waited - idle)
+        self.start_worker(now)
+        return True
 
     def overrun(self, now: ProcessorTime) -> Overrun:
         """Describe the overrun of a worker that missed its deadline."""

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from grader.processes.deadlines import LEAST_LEFT, SETTLED_AT, Overrun, ProcessorTime, TimeBudget
+from grader.processes.deadlines import LEAST_LEFT, MAX_FORGIVEN, SETTLED_AT, Overrun, ProcessorTime, TimeBudget
 
 WAIT = 2 * SETTLED_AT
 ROUNDING = 1e-6
@@ -90,6 +90,28 @@ def test_a_starved_worker_did_not_hang(used: ProcessorTime, is_starved: bool, is
     budget.begin("a check", 1.0)
     overrun = budget.overrun(used)
     assert overrun == Overrun(allowed="a check may take 1 s", is_starved=is_starved, is_hang=is_hang)
+
+
+def test_a_starved_worker_gets_the_time_that_it_did_not_run() -> None:
+    budget = TimeBudget(2 * WAIT)
+    budget.begin("a check", WAIT)
+    wait_within(budget)
+    before = budget.deadline()
+    assert budget.forgive(ProcessorTime(ran=0.1 * WAIT, waited=0.9 * WAIT))
+    assert budget.deadline() - before == pytest.approx(0.9 * WAIT, abs=0.3 * WAIT)
+    assert not budget.is_over()
+    assert not budget.forgive(ProcessorTime(ran=0.1 * WAIT, waited=0.9 * WAIT))  # it has not waited again
+
+
+def test_a_worker_that_ran_or_slept_gets_no_more_time_and_a_starved_one_not_without_end() -> None:
+    budget = TimeBudget(10.0)
+    budget.begin("a check", 1.0)
+    for used in (ProcessorTime(ran=0.9, waited=0.1), ProcessorTime(ran=0.1)):
+        assert not budget.forgive(used)
+    times = 0
+    while budget.forgive(ProcessorTime(is_at_disk=True)):
+        times += 1
+    assert times == MAX_FORGIVEN / SETTLED_AT
 
 
 def test_an_exhausted_total_is_reported_and_not_a_hang() -> None:
