@@ -25,7 +25,7 @@ NAMES: dict[type[Property], str] = {
 }
 """Names for properties whose own name reveals too much or is unclear."""
 
-HIDDEN_TEST = "further check"
+HIDDEN_TEST = "custom check"
 """The name of every check in Python, because the id of such a check says what it expects."""
 
 NAMED_CHECKS = 3

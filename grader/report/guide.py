@@ -132,7 +132,7 @@ def answer_now_lines(
     else:
         answer = f"still {str(now).lower()}: {evidence}"
         meaning = (
-            "This answer did not have to change: your file is right with it."
+            "This answer did not change, and your file is right: the value was not wrong."
             if is_fixed
             else "Either this value is right, or a bug that affects it remains: read the code that computes it."
         )

@@ -15,8 +15,8 @@ from grader.verdict.verdict import DefectVerdict, Result, Verdict
 SIMILARITY = 0.8
 """How similar a name must be to the missing one to be suggested as a misspelling."""
 
-CLAIM_ADVICE = "if you think that nothing is wrong, claim it and name the line that looked wrong"
-SEARCH = "the checks cannot decide this hunt. Look for a fault with your own experiments"
+CLAIM_ADVICE = "if you are sure that nothing is wrong, claim so, and give the number of the line that looked wrong"
+SEARCH = "every check passes, but that does not settle this hunt. Look for a defect with your own experiments"
 HAND_IN = "hand it in; the checks that run then decide the rest"
 
 

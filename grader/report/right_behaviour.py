@@ -29,9 +29,9 @@ SENTENCES: dict[type[Property], str] = {
     SamplesDoNotMix: "Changing one sample changes no other sample's output.",
     SamplesInAnyOrder: "Samples in another order, or in two parts, give the same outputs.",
     PaddingChangesNothing: "Cutting off the padding changes no output.",
-    MaskedRowsStayFinite: "A query that sees nothing gives finite numbers.",
+    MaskedRowsStayFinite: "A query that may look at no key gives finite outputs.",
     DropoutOnlyInTraining: "Nothing is dropped in evaluation.",
-    DropoutActsOnWeights: "Dropout drops each {called} by itself.",
+    DropoutActsOnWeights: "Each {called} is dropped independently.",
     EveryParameterLearns: "Every parameter gets a gradient.",
 }
 """The meaning of a passing check, the most telling first."""

@@ -266,7 +266,7 @@ def render_hint(hint: Hint, *, width: int = 100, color: bool = False) -> str:
         mark = Text(f"{number:>2} ", "bold green" if is_newest else "dim") if hint.total > 1 else Text(" ·")
         lines.append(beside(mark, Text(printable(step, MAX_STEP_TEXT), "" if is_newest else "dim"), MARGIN))
     if hint.steps and hint.total > 1:
-        lines += [Text(), *_action_lines(f"Step {len(hint.steps)} of {hint.total}. {hint.next_action}", hint, width)]
+        lines += [Text(), *_action_lines(f"Hint {len(hint.steps)} of {hint.total}. {hint.next_action}", hint, width)]
     elif hint.next_action:
         lines += _action_lines(hint.next_action, hint, width)
     return render_page(lines, width, color=color)

@@ -8,7 +8,7 @@ from rich.text import Text
 
 from grader.report.console import INDENT, Line, beside, indented, marked, printable_line, render_page
 from grader.report.next_steps import NextStep
-from grader.report.phrases import Shell, command
+from grader.report.phrases import Shell, command, counted
 from grader.report.picture import shaded
 from grader.report.view import CauseView, Lengths, Mark, Row, VerdictView, view_of
 from grader.spec.exercise import Exercise
@@ -93,13 +93,13 @@ def render_terminal(
     chosen = _fitting(blocks, room - _line_count(printed))
     omitted = len(blocks) - len(chosen)
     report = command("report", view.exercise)
-    others = f"and {omitted} more{'' if shell is Shell.NOTEBOOK else f'; {report} shows them all'}"
+    others = f"{counted(omitted, 'more finding')}{'' if shell is Shell.NOTEBOOK else f'; {report} shows all of them'}"
     more = rendered([indented(Text(others, "dim"))]) if omitted else ""
     room -= _line_count(*chosen, printed, more)
     pictures = (rendered(_picture(view, width, has_passing=each)) for each in (True, False))
     picture = next((each for each in pictures if each and _line_count(each) <= room and not printed), "")
     if not picture and room > 0 and shell is Shell.TERMINAL and any(cause.picture for cause in view.causes[:1]):
-        picture = rendered([indented(Text(f"{report} has a picture of this", "dim"))])
+        picture = rendered([indented(Text(f"{report} shows a picture of this finding", "dim"))])
     right = rendered(_paragraphs([_labelled("right", "green", " ".join(view.right))] if view.right else []))
     right = right if _line_count(right) <= room - _line_count(picture) else ""
     return "".join([head, lessons, title, *chosen[:1], printed, picture, *chosen[1:], more, right, foot])

@@ -89,7 +89,7 @@ def render_trap(
         lines.append(_row(label, Text(words)))
     if result.with_own_test.of > 1:
         own, noun = result.with_own_test, "version" if result.is_decoy else "defect"
-        words = f"{own.caught} of {own.of} {noun}s have a test that fails for no other {noun}; no points"
+        words = f"{own.caught} of {own.of} {noun}s are caught by a test that catches no other {noun}; no points"
         lines.append(_row("own tests", Text(words)))
     lines += [Text(words) for words in _notes(result)]
     lines.append(_total(result, has_seed=has_seed))
@@ -168,7 +168,7 @@ def reason_of(test: TestResult, *, is_at_home: bool = False) -> str:
     if test.standing is Standing.FAILS_EARLY:
         return f"it fails before it calls the subject: {_at_line(test)}{printable(test.reason, MAX_REASON)}"
     if test.standing is Standing.ENDED:
-        return f"{printable(test.reason, MAX_REASON)}; a test ends by an assertion, not by an exit"
+        return f"{printable(test.reason, MAX_REASON)}; end a test with an assertion, not by leaving the process"
     return REASONS[test.standing]
 
 
@@ -231,7 +231,9 @@ def _notes(result: TrapResult) -> list[str]:
     notes = []
     if idle and not (result.is_at_home and not result.subsets.caught):  # there the row of the starter says it
         verb = "catches" if len(idle) == 1 else "catch"
-        usual = "The usual tests (shapes, a falling loss, the same seed twice) catch nothing either."
+        usual = (
+            "The usual tests (of shapes, of a falling loss, of equal results after equal seeds) catch nothing either."
+        )
         notes.append(f"{', '.join(idle[:MAX_NUMBERS])} {verb} nothing. {usual}")
     changing = [test for test in result.tests if test.changed]
     notes += [
@@ -254,10 +256,10 @@ def _next(result: TrapResult, shell: Shell) -> str:
     if result.catches_all():
         return "hand it in as your course asks; python -m grader names the next hunt."
     if not any(test.standing is Standing.COUNTS for test in result.tests):
-        return "mend one of the tests: none counts yet."
+        return "fix one of the tests: no test counts yet."
     return (
-        f"which sentence of exercises/{result.exercise}/README.md does no test check? Think of both modes, gradients, "
-        "dtypes, memory layouts, large inputs and errors."
+        f"find a sentence of exercises/{result.exercise}/README.md that no test checks. Think of both modes, "
+        "gradients, dtypes, memory layouts, large inputs and errors."
     )
 
 
@@ -265,8 +267,8 @@ def _total(result: TrapResult, *, has_seed: bool) -> Text:
     run = f" · seed {result.seed} · {result.seconds:.2f} s" if has_seed else ""
     if result.is_at_home:
         words = (
-            "Here only your own fix serves as right code. At the hand-in, the trap also runs on other implementations "
-            "and earns points"
+            "Here, your own fix is the only right code. At the hand-in, the trap also runs on other right "
+            "implementations and earns points"
         )
         return Text(f"{words}{run}")
     extra = f" and {points(result.extra)} extra" if result.extra else ""

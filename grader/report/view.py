@@ -200,7 +200,7 @@ def view_of(
         caret=caret,
         defects=[_defect_row(each, verdict, exercise, causes, names=names) for each in defects],
         everything_else=_last_row(verdict, exercise, causes) if was_checked else None,
-        lessons_title="Fixed: what it was about" if exercise.defects else "What it was about",
+        lessons_title="Why the fixed defects mattered" if exercise.defects else "Why nothing was wrong",
         lessons=_lessons(verdict, exercise, known, failing_sizes),
         findings_title=_findings_title(verdict, exercise),
         causes=_causes(causes, exercise, lengths, names=names),

@@ -136,7 +136,8 @@ class _Hunt:
         shown = sorted(cards) if cards else due_cards(self._course, self._exercise, is_fixed=is_fixed)
         if not shown:
             self._show(
-                *plain_lines(f"You know how to hunt. The cards are there if you ask: {self._command('--card 1')}")
+                *plain_lines("You have been guided often enough in this theme, so no card is due."),
+                *plain_lines(f"To see one: {self._command('--card 1')}"),
             )
         if not self._record.started:
             self._store(started=time.time())
@@ -189,7 +190,7 @@ class _Hunt:
         if not call.check:
             return "Your file makes these values in an ordinary call, in this order:"
         name = check_name(call.check, check_names(self._exercise))
-        return f'Your file makes these values in a call of the check "{name}", which fails, in this order:'
+        return f'The check "{name}" fails. In one of its calls, your file makes these values, in this order:'
 
     def _claim(self, text: str, call: StoredCall) -> tuple[str | None, bool]:
         """Answer a claim. Return the next claim if it was typed already, and whether the answer is evidence."""
@@ -229,7 +230,9 @@ class _Hunt:
             self._show(*plain_lines(f"Change your cell and run it, then %grade {self._exercise.id}"))
             return
         while self._verdict.outcome is not Result.FIXED:
-            if (self._talk.ask("Edit your file, then type g to grade it. Enter goes on: ") or "").lower() != "g":
+            if (
+                self._talk.ask("Edit your file, then type g to grade it, or press Enter to go on: ") or ""
+            ).lower() != "g":
                 return
             choice = self._talk.read_file()
             name = self._course.shown(choice.path)
@@ -265,7 +268,8 @@ class _Hunt:
         call = load_call(self._course, self._exercise.id)
         if not fixed:
             self._show(
-                *plain_lines(f"This card is for fixed defects. After your first fix, run {self._command('--card 4')}")
+                *plain_lines("This card explains defects that you have fixed."),
+                *plain_lines(f"After your first fix, run {self._command('--card 4')}"),
             )
             return
         if call is not None:
@@ -293,7 +297,11 @@ class _Hunt:
         """Answer again, on the fixed file, the claims that the student called wrong; count changed answers."""
         if not self._record.evidence:
             return
-        self._show(*plain_lines("You said that these answers were not as they should be. In your file now:"))
+        self._show(
+            *plain_lines(
+                "You said that these answers are not as they should be. The answers for your file as it is now:"
+            )
+        )
         after = source_of(self._submission)
         earlier = [parse_claim(text) for text in self._record.evidence]
         claims = [moved_claim(claim, call.source, after) for claim in earlier]

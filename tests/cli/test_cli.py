@@ -331,7 +331,7 @@ def test_an_exercise_may_stand_before_its_command(run_cli, own_course):
     turned = run_cli("3", "diff", cwd=own_course.root)
     assert "+MINE = 1" in turned.stdout
     assert (turned.returncode, turned.stdout, turned.stderr) == (usual.returncode, usual.stdout, usual.stderr)
-    assert "Step 1 of" in run_cli("3", "hints", cwd=own_course.root).stdout
+    assert "Hint 1 of" in run_cli("3", "hints", cwd=own_course.root).stdout
 
 
 def test_a_deleted_current_folder_gives_an_error_message(tmp_path):

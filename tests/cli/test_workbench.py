@@ -279,7 +279,7 @@ def test_a_hunt_without_defects_is_right_and_nothing_of_it_was_fixed(own_course)
     assert "Right · 10 of 10 points" in page
     assert "Fixed" not in page
     section = render_section(verdict, exercise)
-    assert "<h3>What it was about</h3>" in section
+    assert "<h3>Why nothing was wrong</h3>" in section
     assert "Fixed" not in section
     for hidden, words in ((0, "Right · 10"), (1, "Right, as far as the checks here can tell · 10")):
         sealed = msgspec.structs.replace(exercise, edition=Sealed(hidden_checks=hidden, defects=[]))
@@ -459,7 +459,7 @@ def test_the_commands_do_what_they_say(own_course, run_cli):
     assert reset.stdout.startswith("attention.py: your version is kept as .grader/kept/exercise_03/attention-")
     shown = run_cli("hint", EXERCISE, cwd=own_course.root).stdout
     assert shown.startswith("exercise_03 · defect 1 · still there\n\n 1   Take m = ")
-    assert shown.endswith("\nStep 1 of 3. For the next hint: python -m grader hint exercise_03 1\n")
+    assert shown.endswith("\nHint 1 of 3. For the next hint: python -m grader hint exercise_03 1\n")
 
 
 def test_an_exercise_that_does_not_exist_is_wrong_usage_and_the_known_ones_are_named(own_course, run_cli):

@@ -128,9 +128,9 @@ def test_neither_page_names_a_defect_that_is_still_there(outputs) -> None:
 
 
 def test_hints_and_differences_are_printed_as_text(outputs) -> None:
-    assert "Step 1 of 3. For the next hint: %hint exercise_03 1" in said(outputs["hint about what was graded"])
-    assert "Step 2 of 3" in said(outputs["hint"])
-    assert "Step 3 of 3. That was the last hint. For defect 2: %hint exercise_03 2" in said(outputs["hint by number"])
+    assert "Hint 1 of 3. For the next hint: %hint exercise_03 1" in said(outputs["hint about what was graded"])
+    assert "Hint 2 of 3" in said(outputs["hint"])
+    assert "Hint 3 of 3. That was the last hint. For defect 2: %hint exercise_03 2" in said(outputs["hint by number"])
     assert said(outputs["diff"]).strip() == "Nothing has changed since the starter."
 
 

@@ -90,13 +90,13 @@ def test_sizes_of_a_defect_that_is_not_caught_come_with_the_third_run(own_course
 
 
 def test_a_page_says_what_to_do_next_unless_it_is_about_a_hand_in() -> None:
-    story = f"Next: which sentence of exercises/{EXERCISE}/README.md does no test check?"
+    story = f"Next: find a sentence of exercises/{EXERCISE}/README.md that no test checks."
     test = JudgedTest(name="test_long", standing=Standing.COUNTS)
     missed = structs.replace(result_with(caught=False), tests=(test,))
     assert story in render_trap(missed, has_next=True)
     assert "Next:" not in render_trap(missed)
     idle = structs.replace(missed, tests=(structs.replace(test, standing=Standing.NEVER_CALLS),))
-    assert "Next: mend one of the tests: none counts yet.\n" in render_trap(idle, has_next=True)
+    assert "Next: fix one of the tests: no test counts yet.\n" in render_trap(idle, has_next=True)
     broken = structs.replace(missed, problem="SyntaxError")
     again = f"Next: fix trap.py, then run python -m grader trap {EXERCISE} again.\n"
     assert again in render_trap(broken, has_next=True)
@@ -109,7 +109,7 @@ def test_a_page_says_what_to_do_next_unless_it_is_about_a_hand_in() -> None:
 def test_the_wrong_fixes_of_a_decoy_are_not_called_defects() -> None:
     page = render_trap(structs.replace(result_with(caught=False), is_decoy=True, with_own_test=Count(of=2)))
     assert "version 1  not caught\n" in page
-    assert "0 of 2 versions have a test that fails for no other version" in page
+    assert "0 of 2 versions are caught by a test that catches no other version" in page
     assert "defect " not in page
 
 

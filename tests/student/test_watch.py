@@ -254,7 +254,7 @@ def test_a_submission_that_hangs_does_not_keep_the_next_one_waiting(watch, modul
 
 def test_keys_give_a_hint_the_diff_and_the_report_again(watch, module, starter):
     watch.press("h")
-    assert "defect 1 · still there" in watch.wait_for("Step 1 of 3")
+    assert "defect 1 · still there" in watch.wait_for("Hint 1 of 3")
     watch.press("d")
     assert "+# " in watch.wait_for(r"\+# \d+")
     watch.press("\x1b[d")  # what a terminal sends for some key of its own

@@ -28,5 +28,5 @@ def test_no_name_is_the_authors_own(course):
 
 def test_a_list_names_each_check_once_and_shortens_long_lists():
     names = {str(number): f"values {number}" for number in range(LISTED_WHOLE + 1)}
-    assert listed_checks(["test_one", "test_two"], names) == '"further check"'
+    assert listed_checks(["test_one", "test_two"], names) == '"custom check"'
     assert listed_checks([*names], names) == '"values 0", "values 1", "values 2" and 2 more'

@@ -370,15 +370,19 @@ def test_a_page_says_how_to_claim_that_nothing_is_wrong(render, exercise) -> Non
         verdict_saying("x", exercise), checks=[Outcome(check="values", status=Status.PASSED)]
     )
     search, claim = next_step_texts(render(passed, exercise))
-    assert search == "The checks cannot decide this hunt. Look for a fault with your own experiments."
-    assert claim.startswith("If you think that nothing is wrong, claim it and name the line that looked wrong: ")
+    assert (
+        search == "Every check passes, but that does not settle this hunt. Look for a defect with your own experiments."
+    )
+    assert claim.startswith(
+        "If you are sure that nothing is wrong, claim so, and give the number of the line that looked wrong: "
+    )
     assert claim.endswith(f": python -m grader claim {exercise.id} sound --line N")
 
 
 def test_advice_of_a_check_that_passes_is_no_finding(exercise) -> None:
     checks = [Outcome(check="values", status=Status.PASSED, advice="name <b>both</b> lengths")]
     verdict = msgspec.structs.replace(verdict_saying("x", exercise), outcome=Result.FIXED, checks=checks)
-    advice = "<p><strong>Advice, which costs nothing:</strong> name &lt;b&gt;both&lt;/b&gt; lengths</p>"
+    advice = "<p><strong>Advice (costs no points):</strong> name &lt;b&gt;both&lt;/b&gt; lengths</p>"
     assert advice in render_section(verdict, exercise)
     assert advice in render_report(verdict, exercise)
     (check,) = to_dict(verdict)["checks"]

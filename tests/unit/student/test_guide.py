@@ -165,7 +165,7 @@ def test_a_failure_in_a_calling_variant_does_not_answer_at_which_sizes_plain_cal
         (
             True,
             True,
-            " ·  p finite (line 7 now)|before your edits: true|now: still true: why|This answer did not have to change",
+            " ·  p finite (line 7 now)|before your edits: true|now: still true: why|This answer did not",
         ),
         (
             True,
