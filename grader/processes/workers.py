@@ -143,11 +143,11 @@ class Worker:
         with self._alive():
             return messages.receive_test_message(self._connection, deadline, self._kept)
 
-    def answer_test(self, payload: bytes, deadline: float) -> None:
-        """Send the subject's reply to a worker that runs tests. Raises as `request` does."""
+    def send_test_message(self, message: messages.Next | messages.Answer, deadline: float) -> None:
+        """Send the next run, or the subject's reply, to a worker that runs tests. Raises as `request` does."""
         with self._alive():
             self._connection.settimeout(max(deadline - time.monotonic(), 0.001))
-            messages.send(self._connection, messages.Answer(payload=payload))
+            messages.send(self._connection, message)
 
     @contextlib.contextmanager
     def _alive(self) -> Iterator[None]:

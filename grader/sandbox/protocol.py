@@ -177,15 +177,13 @@ class TestRun(Message, frozen=True, kw_only=True):
 class RunTests(Message, frozen=True, kw_only=True):
     """Run the tests of a trap; answered by the messages of `traps/messages.py`, and the last request to a worker.
 
-    `name` is the name of the subject's class or function, and `is_class` says which it is. Without `runs`, every test
-    runs once for each of the `seeds`.
+    `name` is the name of the subject's class or function, and `is_class` says which it is. The runs follow one by one,
+    as `TestRun` in an envelope `Next`, so that no test learns how many there are.
     """
 
     source: Source
     name: str
     is_class: bool
-    seeds: list[int] = []
-    runs: list[TestRun] = []
 
 
 class Act(Message, frozen=True, kw_only=True):

@@ -1,6 +1,7 @@
 """Run a trap on one implementation: relay frames between the test worker and the subject's, and keep the transcript."""
 
 import hashlib
+import math
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -8,7 +9,7 @@ from contextlib import closing
 from enum import StrEnum
 from typing import TypeVar
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from grader.errors import KitError
 from grader.processes.workers import (
@@ -24,12 +25,13 @@ from grader.sandbox import protocol
 from grader.sandbox.protocol import Act, Acted, Load, Loaded, Raised, Reply, RunTests, TestRun
 from grader.sandbox.traps.messages import (
     MAX_TESTS,
+    Answer,
     Ask,
     Collected,
     Done,
     Failed,
     Finished,
-    Started,
+    Next,
     TestMessage,
     encode,
 )
@@ -55,6 +57,9 @@ GRID_SECONDS = 0.001
 
 LEAST_WAIT = 0.02
 """A test gets extra time only if it has waited at least this long for a processor."""
+
+MAX_TRANSCRIPTS_BYTES = 512 << 20
+"""The most bytes of all transcripts of a trap, which the examiner keeps for the replay."""
 
 MAX_TRANSCRIPT_BYTES = 128 << 20
 MAX_REQUESTS = 2000
@@ -130,17 +135,25 @@ class TimeUpError(Exception):
     """The trap has used all its time."""
 
 
-class Clock:
-    """The seconds that the student's tests may still run, in all lanes together."""
+class Budget:
+    """What a trap may still use, in all lanes together: seconds of its tests, and bytes of transcripts."""
 
     def __init__(self, seconds: float) -> None:
         self.left = seconds
+        self._bytes = MAX_TRANSCRIPTS_BYTES
         self._lock = threading.Lock()
 
     def spend(self, seconds: float) -> None:
         """Subtract the seconds of one run."""
         with self._lock:
             self.left -= max(0.0, seconds)
+
+    def keep(self, size: int) -> None:
+        """Subtract bytes of a transcript; raise `MalformedError` if there are too many."""
+        with self._lock:
+            self._bytes -= size
+            if self._bytes < 0:
+                raise MalformedError("sent too much to the subject")
 
 
 class Trap(Struct, frozen=True, kw_only=True):
@@ -169,7 +182,7 @@ class Relay:
         """`name` is the module name of every implementation."""
         self._source, self._exercise, self._trap = source, exercise, trap
         self._strict, self._name = strict, name
-        self.clock = Clock(seconds)
+        self.budget = Budget(seconds)
 
     def run(
         self, subject: Submission, *, seeds: Sequence[int] = (), runs: Sequence[TestRun] = (), noisy: int | None = None
@@ -225,7 +238,7 @@ class Relay:
         earlier: str = "",
     ) -> None:
         """Run tests in one test worker until it is done, dies or hangs. Its transcript continues the `earlier` one."""
-        if self.clock.left <= 0:
+        if self.budget.left <= 0:
             session.is_time_up = True
             return
         worker = self._source.start(self._exercise.limits)
@@ -234,7 +247,7 @@ class Relay:
             session.isolation = protections(isolation)
             if self._strict:
                 require_closed(isolation)
-            process = _Process(self._trap, self._exercise, session, worker, replies, self.clock, earlier)
+            process = _Process(self._trap, self._exercise, session, worker, replies, self.budget, earlier)
             session.processes.append(process.recordings)
             process.run(seeds, runs, noisy)
         finally:
@@ -258,11 +271,11 @@ class _Process:
         session: TrapSession,
         worker: Worker,
         replies: "_Subject | _Recorded",
-        clock: Clock,
+        budget: Budget,
         earlier: str,
     ) -> None:
         self._trap, self._exercise, self._session = trap, exercise, session
-        self._worker, self._replies, self._clock = worker, replies, clock
+        self._worker, self._replies, self._budget = worker, replies, budget
         self.recordings: list[RecordedRun] = []
         """The runs that ended by themselves."""
         self._earlier, self._digest = earlier, hashlib.sha256(earlier.encode())
@@ -270,7 +283,10 @@ class _Process:
         self._exchanges: list[Exchange] = []
         """The exchanges since the last run ended."""
         self._requests = self._bytes = 0
-        self._current: Started | None = None
+        self._pending: list[TestRun] = []
+        """The runs that have not begun. A worker learns of a run when the one before it has ended."""
+        self._current: TestRun | None = None
+        self._is_over = self._has_collected = False
         self._calls = 0
         self._seed: int | None = None
         self._deadline = 0.0
@@ -286,18 +302,16 @@ class _Process:
         """The seconds by which a busy machine, or loading, made `_wait_for_grid` longer."""
 
     def run(self, seeds: list[int], runs: list[TestRun], noisy: int | None) -> None:
-        """Relay until the end."""
+        """Relay the runs one by one until the end; without `runs`, every test runs once for each of the seeds."""
         interface = self._exercise.interface
         source = protocol.Source(label=TRAP, text=self._trap.text)
-        request = RunTests(
-            source=source, name=interface.entry(), is_class=not interface.function, seeds=seeds, runs=runs
-        )
+        request = RunTests(source=source, name=interface.entry(), is_class=not interface.function)
         self._deadline = time.monotonic() + COLLECT_SECONDS
+        self._pending = list(runs)
         try:
             self._worker.send_request(request, self._deadline)
-            while not isinstance(message := self._next_message(), Done):
-                self._handle(message, noisy)
-            self._finish(Ending.DIED, Finished(passed=False, reason="it ended all tests"))
+            while not self._is_over:
+                self._handle(self._next_message(), seeds, noisy)
         except TimeUpError:
             self._session.is_time_up = True
         except TimeoutError:
@@ -311,19 +325,29 @@ class _Process:
             self._note_problem(f"its process {how}")
             self._finish(Ending.DIED, Finished(passed=False, reason=f"its process {how}"))
 
-    def _handle(self, message: TestMessage, noisy: int | None) -> None:
-        if isinstance(message, Collected):
-            self._collect(message)
-        elif isinstance(message, Started):
-            self._start(message)
-        elif isinstance(message, Finished):
-            self._finish(Ending.PASSED if message.passed else Ending.FAILED, message)
-            if self._clock.left <= 0:
-                raise TimeUpError
-        elif isinstance(message, Ask):
-            asked = time.monotonic()
-            self._answer(message, noisy)
-            self._deadline += time.monotonic() - asked
+    def _handle(self, message: TestMessage, seeds: list[int], noisy: int | None) -> None:
+        """Act on a message; raise `MalformedError` for one that may not come now."""
+        match message:
+            case Collected() if not self._has_collected:
+                self._has_collected = True
+                self._collect(message)
+                count = min(len(message.names), MAX_TESTS)
+                self._pending += [TestRun(test=number, seed=seed) for seed in seeds for number in range(count)]
+                self._begin_next()
+            case Finished() if self._current is not None:
+                self._finish(Ending.PASSED if message.passed else Ending.FAILED, _finite(message))
+                if self._budget.left <= 0:
+                    raise TimeUpError
+                self._begin_next()
+            case Ask() if self._current is not None:
+                asked = time.monotonic()
+                self._answer(message, self._current, noisy)
+                self._deadline += time.monotonic() - asked
+            case Done():
+                self._finish(Ending.DIED, Finished(passed=False, reason="it ended all tests"))
+                self._is_over = True
+            case _:
+                raise MalformedError("sent a message out of turn")
 
     def _next_message(self) -> TestMessage:
         """Return the worker's next message. Time that it waited for a processor does not count."""
@@ -339,13 +363,19 @@ class _Process:
         if not self._session.is_collected:
             self._session.problem = self._session.problem or problem
 
-    def _start(self, message: Started) -> None:
-        self._current, self._calls = message, 0
+    def _begin_next(self) -> None:
+        """Begin the next run, if there is one."""
+        if not self._pending:
+            self._is_over = True
+            return
+        self._current, self._calls = self._pending.pop(0), 0
         self._waited, self._loading = self._worker.waited(), 0.0
         self._started = self._moment(self._waited)
-        self._digest.update(f"test {message.test} seed {message.seed}".encode())
-        self._is_last = self._clock.left < TEST_SECONDS
-        self._deadline = time.monotonic() + min(TEST_SECONDS, max(self._clock.left, LEAST_WAIT))
+        self._digest.update(f"test {self._current.test} seed {self._current.seed}".encode())
+        self._is_last = self._budget.left < TEST_SECONDS
+        self._deadline = time.monotonic() + min(TEST_SECONDS, max(self._budget.left, LEAST_WAIT))
+        run = Next(test=self._current.test, seed=self._current.seed)
+        self._worker.send_test_message(run, time.monotonic() + TEST_SECONDS)
 
     def _collect(self, message: Collected) -> None:
         session = self._session
@@ -357,7 +387,7 @@ class _Process:
         if self._current is None:
             return
         waited = self._waited if ending is Ending.DIED else self._worker.waited()
-        self._clock.spend(self._moment(waited) - self._started - self._loading)
+        self._budget.spend(self._spent(waited))
         outcome = TestOutcome(
             test=self._current.test,
             seed=self._current.seed,
@@ -375,31 +405,51 @@ class _Process:
         self._session.outcomes.append(outcome)
         self._deadline = time.monotonic() + TEST_SECONDS
 
+    def _spent(self, waited: float) -> float:
+        """Return the seconds of the current run that count."""
+        return self._moment(waited) - self._started - self._loading
+
     def _moment(self, waited: float) -> float:
         """Return the time minus the examiner's own time and all waits for a processor; `waited` is the test's wait."""
         return time.monotonic() - waited - self._replies.waited() - own_seconds() - self._excess
 
-    def _answer(self, message: Ask, noisy: int | None) -> None:
+    def _answer(self, message: Ask, run: TestRun, noisy: int | None) -> None:
         self._calls += 1
         self._requests += 1
-        self._bytes += len(message.payload)
-        if self._current is None or self._requests > MAX_REQUESTS or self._bytes > MAX_TRANSCRIPT_BYTES:
+        self._keep(message.payload)
+        if self._requests > MAX_REQUESTS:
             raise MalformedError("sent too many requests to the subject")
         started = time.monotonic()
-        if self._current.seed != self._seed or (self._calls == 1 and self._replies.is_lost()):
-            self._seed = self._current.seed
+        if run.seed != self._seed or (self._calls == 1 and self._replies.is_lost()):
+            self._seed = run.seed
             before = self._moment(self._waited)
             self._replies.begin()
             self._loading += self._moment(self._waited) - before
         before = self._moment(self._waited)
         reply = self._replies.reply(message.payload, noise=self._seed == noisy)
         worked = self._moment(self._waited) - before
-        self._bytes += len(reply)
+        self._keep(reply)
         self._exchanges.append(Exchange(request=message.payload, reply=reply))
         for part in (message.payload, reply):
             self._digest.update(len(part).to_bytes(8, "big") + part)
         self._excess += max(0.0, _wait_for_grid(started) - _until_grid(worked))
-        self._worker.answer_test(reply, time.monotonic() + TEST_SECONDS)
+        if self._spent(self._worker.waited()) > self._budget.left:
+            raise TimeUpError
+        self._worker.send_test_message(Answer(payload=reply), time.monotonic() + TEST_SECONDS)
+
+    def _keep(self, payload: bytes) -> None:
+        """Count the bytes of a transcript; raise `MalformedError` if there are too many."""
+        self._bytes += len(payload)
+        if self._bytes > MAX_TRANSCRIPT_BYTES:
+            raise MalformedError("sent too much to the subject")
+        self._budget.keep(len(payload))
+
+
+def _finite(report: Finished) -> Finished:
+    """Return the report without numbers that JSON cannot store: NaN and infinities."""
+    difference = report.difference if math.isfinite(report.difference or 0.0) else None
+    tolerance = report.tolerance if math.isfinite(report.tolerance) else 0.0
+    return structs.replace(report, difference=difference, tolerance=tolerance)
 
 
 def _patiently(worker: Worker, receive: Callable[[float], Received], deadline: float, granted: float) -> Received:

@@ -102,6 +102,8 @@ FORGING = {
     "a_finished_run_that_passed": "built(subject)(gaussian(1, 3, 4))\nfor s in sockets():\n    s.sendall(frame(packed(message='Finished', passed=True)))\nassert False",
     "the_end": "built(subject)(gaussian(1, 3, 4))\nfor s in sockets():\n    s.sendall(frame(packed(message='Done')))",
     "another_collection": "built(subject)(gaussian(1, 3, 4))\nfor s in sockets():\n    s.sendall(frame(packed(message='Collected', names=['test_perfect'] * 12)))",
+    "a_report_with_nan": "built(subject)(gaussian(1, 3, 4))\nfor s in sockets():\n    s.sendall(frame(packed(message='Finished', passed=False, difference=1.0, tolerance=float('nan'))))",
+    "two_reports": "built(subject)(gaussian(1, 3, 4))\nfor s in sockets():\n    s.sendall(2 * frame(packed(message='Finished', passed=False)))",
     "a_start": "built(subject)(gaussian(1, 3, 4))\nfor s in sockets():\n    s.sendall(frame(packed(message='Started', test=0, seed=0)))",
     "negative_numbers": "built(subject)(gaussian(1, 3, 4))\nfor s in sockets():\n    s.sendall(frame(packed(message='Started', test=-5, seed=-1)))",
     "a_message_that_is_none": "built(subject)(gaussian(1, 3, 4))\nfor s in sockets():\n    s.sendall(frame(b'\\xc1junk'))",

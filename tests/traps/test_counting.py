@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from msgspec import structs
 
@@ -17,8 +18,9 @@ from grader.trap import judge, relay
 from grader.trap.counting import Observation, count_tests
 from grader.trap.implementations import Role, implementations_of
 from grader.trap.relay import TRAP_SECONDS, Ending, Relay, Trap
-from grader.trap.result import Caught, Standing
+from grader.trap.result import Caught, Standing, TrapResult
 from tests.support.commands import Done
+from tests.support.hostile_traps import hostile_trap
 from tests.support.paths import ROOT
 from tests.support.traps import Traps, caught, standings, the_test
 
@@ -258,6 +260,49 @@ def test_a_test_that_stops_does_not_keep_the_others_from_being_replayed(
         "test_good": Standing.COUNTS,
     }
     assert result.defects[0].by == ("test_good",)  # a run that stops has no outcome
+
+
+def test_a_report_that_json_cannot_store_is_stored_without_its_numbers(traps: Traps) -> None:
+    result = traps(EXERCISE, hostile_trap(["a_report_with_nan"]))
+    assert msgspec.json.decode(msgspec.json.encode(result), type=TrapResult) == result
+    assert result.score == 0.0
+
+
+LATE = """
+import gc
+
+RUNS = []
+
+
+def test_late(subject, gaussian):
+    RUNS.append(1)
+    subject(4, 6, 8, 0.0)(gaussian(1, 3, 4))
+    requests = [each for each in gc.get_objects() if type(each).__name__ == "RunTests"]
+    assert not any(hasattr(each, "runs") or hasattr(each, "seeds") for each in requests)
+    assert len(RUNS) < 3
+"""
+
+
+def test_what_a_test_learns_at_later_seeds_catches_nothing(traps: Traps) -> None:
+    """It fails at the third run, which a wrong fix of a decoy and a combination of defects do not have."""
+    result = traps(EXERCISE, LATE)
+    assert the_test(result).standing is Standing.SOMETIMES
+    assert (result.score, result.extra) == (0.0, 0.0)
+
+
+SLOW_SUBJECT = """
+def test_slow(subject, gaussian):
+    attend, x = subject(8, 8, 2000, 0.0), gaussian(1, 2000, 8)
+    for _ in range(1000):
+        attend(x)
+"""
+
+
+def test_a_trap_that_keeps_the_subject_busy_ends_with_its_time(traps: Traps) -> None:
+    started = time.monotonic()
+    result = traps(EXERCISE, SLOW_SUBJECT)
+    assert result.is_time_up
+    assert time.monotonic() - started < 10 * relay.TRAP_SECONDS
 
 
 def test_a_run_without_a_replay_has_another_cause_unless_the_time_is_up(traps: Traps) -> None:

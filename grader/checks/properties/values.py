@@ -250,6 +250,8 @@ def try_initial_weights(_check: InitialWeights, context: Context, case: Case) ->
 
 def _compare_initial(name: str, ours: torch.Tensor, theirs: torch.Tensor) -> None:
     """Compare the pooled values of a parameter, of shape (builds, *shape)."""
+    if not ours.isfinite().all():
+        raise _initial_failure(name, "finite numbers", "NaN or infinity")
     zeros, expected_zeros = ((each == 0).all(0).sum().item() for each in (ours, theirs))
     if not torch.equal((ours == 0).all(0), (theirs == 0).all(0)):
         raise _initial_failure(name, f"{expected_zeros} zeros", f"{zeros}, or zeros elsewhere")

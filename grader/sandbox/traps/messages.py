@@ -43,8 +43,8 @@ class Answer(Message, frozen=True, kw_only=True):
     payload: bytes
 
 
-class Started(Message, frozen=True, kw_only=True):
-    """A run of a test begins."""
+class Next(Message, frozen=True, kw_only=True):
+    """The test worker is to run this test now; answered by `Finished`, after any number of `Ask`."""
 
     test: int
     seed: int
@@ -69,10 +69,10 @@ class Finished(Message, frozen=True, kw_only=True):
 
 
 class Done(Message, frozen=True, kw_only=True):
-    """All runs have ended."""
+    """The test worker runs no more tests."""
 
 
-TestMessage = Collected | Ask | Started | Finished | Done
+TestMessage = Collected | Ask | Finished | Done
 
 
 # payloads
@@ -280,6 +280,7 @@ _outcomes: "msgspec.msgpack.Decoder[Performed | Failed | CallBack]" = msgspec.ms
 decode_outcome = _outcomes.decode
 _test_messages: "msgspec.msgpack.Decoder[TestMessage]" = msgspec.msgpack.Decoder(TestMessage)
 _answers: "msgspec.msgpack.Decoder[Answer]" = msgspec.msgpack.Decoder(Answer)
+_runs: "msgspec.msgpack.Decoder[Next]" = msgspec.msgpack.Decoder(Next)
 
 Decoded = TypeVar("Decoded")
 
@@ -300,6 +301,11 @@ def receive_test_message(connection: socket.socket, deadline: float, kept: bytea
 def receive_answer(connection: socket.socket) -> Answer:
     """Return the next answer; see `receive_test_message`."""
     return _decode(_answers, wire.receive(connection))
+
+
+def receive_run(connection: socket.socket) -> Next:
+    """Return the next run; see `receive_test_message`."""
+    return _decode(_runs, wire.receive(connection))
 
 
 def _decode(decoder: "msgspec.msgpack.Decoder[Decoded]", body: bytes) -> Decoded:

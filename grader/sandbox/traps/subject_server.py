@@ -37,8 +37,10 @@ from grader.sandbox.traps.messages import (
 from grader.sandbox.traps.values import Change, Reader, Writer, noisy, same
 from grader.sandbox.values import TORCH_DTYPES, type_name, version_of
 
-READABLE = re.compile(r"(?!__)[A-Za-z_]\w*")
-"""Names that a test may read: none with two underscores in front, which lead to code objects."""
+READABLE = re.compile(r"(?!__|(?:co|f|tb|gi|cr|ag)_)[A-Za-z_]\w*")
+"""Names that a test may read: none with two underscores in front, and none of the attributes of code, frames,
+tracebacks, generators and coroutines. They lead to code objects.
+"""
 
 METHODS = ("__len__", "__getitem__", "__iter__", "__next__", "__call__", "")
 """Special methods that a test may call; the empty name is a call of the object itself."""

@@ -23,7 +23,7 @@ import torch
 from _pytest.config import default_plugins
 
 from grader.sandbox.global_state import GlobalState
-from grader.sandbox.protocol import MAX_TEXT, RunTests, TestRun
+from grader.sandbox.protocol import MAX_TEXT, RunTests
 from grader.sandbox.text import cut, sendable
 from grader.sandbox.traps.comparisons import Comparisons
 from grader.sandbox.traps.messages import (
@@ -33,8 +33,9 @@ from grader.sandbox.traps.messages import (
     Collected,
     Done,
     Finished,
-    Started,
+    Next,
     receive_answer,
+    receive_run,
     send,
 )
 from grader.sandbox.traps.proxies import Remote, SubjectClass
@@ -191,16 +192,12 @@ class _Plugin:
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> object:
         items = session.items[:MAX_TESTS]
-        runs = self._request.runs or [
-            TestRun(test=number, seed=seed) for seed in self._request.seeds for number in range(len(items))
-        ]
-        for run in runs:
-            if 0 <= run.test < len(items):
-                self._run(items[run.test], run)
+        while items:  # the examiner ends the process after the last run
+            run = receive_run(self._connection)
+            self._run(items[run.test], run)
         return True
 
-    def _run(self, item: pytest.Item, run: TestRun) -> None:
-        send(self._connection, Started(test=run.test, seed=run.seed))
+    def _run(self, item: pytest.Item, run: Next) -> None:
         if hasattr(item, "_initrequest"):
             item._initrequest()  # noqa: SLF001 - a test that has run needs its fixtures anew
         self._seed, self._failure = run.seed, None

@@ -51,6 +51,10 @@ WRONG = {
     "        nn.init.zeros_(self.out.weight)\n": ("", "out.weight in 16 new modules: expected "),
     "        nn.init.zeros_(self.out.bias)\n": ("", "out.bias in 16 new modules: expected 5 zeros"),
     "torch.ones(width)": ("torch.full((width,), 0.5)", "gain in 16 new modules: expected a mean near 1, got 0.5"),
+    "nn.init.normal_(self.inner.weight, std=0.02)": (
+        "nn.init.constant_(self.inner.weight, torch.nan)",
+        "inner.weight in 16 new modules: expected finite numbers",
+    ),
     "nn.init.normal_(self.inner.weight, std": (
         "nn.init.normal_(self.inner.weight, 0.03, std",
         "inner.weight in 16 new modules: expected a mean near",
