@@ -292,7 +292,7 @@ def test_what_a_test_learns_at_later_seeds_catches_nothing(traps: Traps) -> None
 
 SLOW_SUBJECT = """
 def test_slow(subject, gaussian):
-    attend, x = subject(8, 8, 2000, 0.0), gaussian(1, 2000, 8)
+    attend, x = subject(1, 1, 2000, 0.0), gaussian(1, 2000, 1)
     for _ in range(1000):
         attend(x)
 """
