@@ -386,8 +386,9 @@ def guide(
 @course_option
 @click.option("--code", "prints_code", is_flag=True, help="Print the check as a script that runs without the kit.")
 @file_option("Run this file instead of the exercise's own.")
+@click.option("--trusted", is_flag=True, help="With --file: run the file although it runs as you, without a sandbox.")
 @click.pass_context
-def try_(ctx: click.Context, exercise_id: str, prints_code: bool, path: Path | None) -> None:
+def try_(ctx: click.Context, exercise_id: str, prints_code: bool, path: Path | None, trusted: bool) -> None:
     """Repeat the first failed check on your file. print(), input() and breakpoint() work."""
     from grader.spec.loading import load_exercise
     from grader.student.recording import record_verdict
@@ -395,6 +396,8 @@ def try_(ctx: click.Context, exercise_id: str, prints_code: bool, path: Path | N
     from grader.verdict.judge import judge_and_record
 
     course = current_course()
+    if path is not None and (course.root / "solutions").is_dir() and not trusted:
+        raise UsageError(f"try runs {path} as you, without a sandbox; add --trusted if you trust its author")
     choice = _chosen_file(course, exercise_id, path)
     with judging_note(choice.path.name):
         verdict, failed = judge_and_record(course, exercise_id, choice, checks_to_repeat)

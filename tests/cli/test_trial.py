@@ -280,12 +280,23 @@ def test_the_solution_is_shown_beside_ones_own_only_after_a_question(own_course,
 def test_a_file_whose_name_is_no_identifier_is_tried(own_course, run_cli, tmp_path, name):
     file = tmp_path / name
     file.write_bytes(own_course.editable_files(EXERCISE)[0].read_bytes())
-    done = run_cli("try", EXERCISE, "--file", file, cwd=own_course.root)
+    own_process = ("try", EXERCISE, "--file", file, "--trusted")
+    done = run_cli(*own_process, cwd=own_course.root)
     assert done.returncode == 1
     assert "SyntaxError" not in done.stdout + done.stderr
-    script = run_cli("try", EXERCISE, "--file", file, "--code", cwd=own_course.root).stdout
+    script = run_cli(*own_process, "--code", cwd=own_course.root).stdout
     alone = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False, timeout=60)
     assert "AssertionError" in alone.stderr.splitlines()[-1]
+
+
+def test_where_references_are_no_file_of_somebody_else_runs_outside_the_sandbox(own_course, run_cli, tmp_path):
+    file, trace = tmp_path / "attention.py", tmp_path / "trace"
+    file.write_text(f"open({str(trace)!r}, 'w')\n", encoding="utf-8")
+    for more in ((), ("--code",)):
+        done = run_cli("try", EXERCISE, "--file", file, *more, cwd=own_course.root)
+        refused = f"grader: try runs {file} as you, without a sandbox; add --trusted if you trust its author\n"
+        assert (done.returncode, done.stderr) == (2, refused)
+    assert not trace.exists()
 
 
 def test_a_trial_that_compares_values_prints_no_warning(own_course, run_cli):
