@@ -21,7 +21,7 @@ from tests.support.notebooks import code, notebook
 from tests.support.paths import ROOT
 from tests.support.wrong_fixes import wrong_fix
 
-HEADING = "## A term in ten commands"
+HEADING = "## Ten commands for a term"
 BASES = {"canvas": 0, "moodle": 10, "repositories": 20, "nbgrader": 30}
 """Where each platform's ten students begin in the roster."""
 
