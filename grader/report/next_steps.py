@@ -21,7 +21,7 @@ HAND_IN = "hand it in; the checks that run then decide the rest"
 
 
 def claim_invitation(exercise_id: str) -> str:
-    """Return how to claim that nothing is wrong, in a terminal."""
+    """Return advice on claiming that nothing is wrong, with the command for a terminal."""
     return f"{CLAIM_ADVICE}: {_claim(exercise_id)}"
 
 

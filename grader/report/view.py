@@ -162,7 +162,7 @@ class VerdictView(Struct, frozen=True, kw_only=True):
     origin: str
     open_layers: str
     checks: list[CheckGroup]
-    """All checks, those that fail first; empty if it would give the hunt away that all of them pass."""
+    """All checks, failed ones first; empty if the list would give the hunt away, because all of them pass."""
 
 
 def view_of(

@@ -74,7 +74,7 @@ def test_the_file_is_graded_in_the_middle_and_the_fix_is_explained(own_course, r
     assert "✗ defect 1 · still there" in page
     assert len(load_progress(own_course, EXERCISE).attempts) == 1
     assert "graded 1 time\n" in guide(run_cli, own_course, cards=[3])
-    assert "This card comes with the first fix" in guide(run_cli, own_course, cards=[4])
+    assert "This card explains defects that you have fixed." in guide(run_cli, own_course, cards=[4])
 
 
 def test_another_file_is_guided_without_a_record(own_course, run_cli):
@@ -203,4 +203,4 @@ def test_a_damaged_stored_call_is_ignored(own_course, run_cli):
     folder = own_course.state_folder() / "guide"
     folder.mkdir(parents=True)
     (folder / f"{EXERCISE}.msgpack").write_bytes(msgspec.msgpack.encode({"requests": 1}))
-    assert "This card comes with the first fix" in guide(run_cli, own_course, cards=[4])
+    assert "This card explains defects that you have fixed." in guide(run_cli, own_course, cards=[4])
