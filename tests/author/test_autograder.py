@@ -20,6 +20,7 @@ from grader.errors import UsageError
 from grader.spec.loading import load_exercise
 from tests.support.attack_makers import MAKERS
 from tests.support.corpus import Attack, read_corpus
+from tests.support.forgetting import forget_descriptions
 from tests.support.hostile import reference, running_with, starter
 from tests.support.planted import plant
 from tests.support.platform_host import LEFT_RUNNING, PlatformHost
@@ -40,6 +41,7 @@ def package(course, tmp_path_factory) -> Package:
     def make(platform: str) -> Path:
         if platform not in made:
             made[platform] = folder / (f"{platform}.zip" if platform == "gradescope" else platform)
+            forget_descriptions()
             write_autograder(course, EXERCISE, platform, made[platform])
         return made[platform]
 
@@ -269,6 +271,7 @@ def test_a_package_can_be_written_to_a_pipe_and_through_a_link(course, tmp_path)
     reader.wait(60)
     assert "run_autograder" in zipfile.ZipFile(tmp_path / "received").namelist()
     assert pipe.is_fifo()
+    forget_descriptions()
     write_autograder(course, EXERCISE, "classroom50", target)
     assert target.is_symlink()
     assert (tmp_path / "there/autograder.py").is_file()
