@@ -23,6 +23,7 @@ from grader.sandbox.protocol import (
     Request,
     RunTests,
     Source,
+    TestRun,
     receive_reply,
     send,
 )
@@ -143,7 +144,7 @@ class Worker:
         with self._alive():
             return messages.receive_test_message(self._connection, deadline, self._kept)
 
-    def send_test_message(self, message: messages.Next | messages.Answer, deadline: float) -> None:
+    def send_test_message(self, message: TestRun | messages.Answer, deadline: float) -> None:
         """Send the next run, or the subject's reply, to a worker that runs tests. Raises as `request` does."""
         with self._alive():
             self._connection.settimeout(max(deadline - time.monotonic(), 0.001))

@@ -168,7 +168,10 @@ class Transfer(Message, frozen=True, kw_only=True):
 
 
 class TestRun(Message, frozen=True, kw_only=True):
-    """One run of one test of a trap: its number among the collected tests, and the seed of its random numbers."""
+    """One run of one test of a trap: its number among the collected tests, and the seed of its random numbers.
+
+    The test worker answers it by `Finished` of `traps/messages.py`, after any number of `Ask`.
+    """
 
     test: int
     seed: int
@@ -177,8 +180,8 @@ class TestRun(Message, frozen=True, kw_only=True):
 class RunTests(Message, frozen=True, kw_only=True):
     """Run the tests of a trap; answered by the messages of `traps/messages.py`, and the last request to a worker.
 
-    `name` is the name of the subject's class or function, and `is_class` says which it is. The runs follow one by one,
-    as `TestRun` in an envelope `Next`, so that no test learns how many there are.
+    `name` is the name of the subject's class or function, and `is_class` says which it is. The runs follow, one
+    `TestRun` at a time, so that no test learns how many there are.
     """
 
     source: Source

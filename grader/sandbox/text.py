@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
-MAX_OF_AN_EXCERPT = 200
+MAX_EXCERPT = 200
 
 
 def cut(text: str, limit: int, unread: int = 0) -> str:
@@ -42,7 +42,7 @@ def cut_middle(text: str, limit: int) -> str:
 
 def excerpt(text: str) -> str:
     """Return a submission's text on one line, cut in the middle if it is long."""
-    return cut_middle(" ".join(text.split()), MAX_OF_AN_EXCERPT)
+    return cut_middle(" ".join(text.split()), MAX_EXCERPT)
 
 
 MAX_LISTED = 4

@@ -31,7 +31,6 @@ from grader.sandbox.traps.messages import (
     Done,
     Failed,
     Finished,
-    Next,
     TestMessage,
     encode,
 )
@@ -374,8 +373,7 @@ class _Process:
         self._digest.update(f"test {self._current.test} seed {self._current.seed}".encode())
         self._is_last = self._budget.left < TEST_SECONDS
         self._deadline = time.monotonic() + min(TEST_SECONDS, max(self._budget.left, LEAST_WAIT))
-        run = Next(test=self._current.test, seed=self._current.seed)
-        self._worker.send_test_message(run, time.monotonic() + TEST_SECONDS)
+        self._worker.send_test_message(self._current, time.monotonic() + TEST_SECONDS)
 
     def _collect(self, message: Collected) -> None:
         session = self._session
@@ -397,8 +395,8 @@ class _Process:
             report=report,
         )
         if ending in BY_ITSELF:
-            run = TestRun(test=outcome.test, seed=outcome.seed)
-            self.recordings.append(RecordedRun(run=run, exchanges=self._exchanges, earlier=self._earlier))
+            recorded = RecordedRun(run=self._current, exchanges=self._exchanges, earlier=self._earlier)
+            self.recordings.append(recorded)
         self._earlier, self._digest = outcome.transcript, hashlib.sha256(outcome.transcript.encode())
         self._exchanges = []
         self._current = None

@@ -67,7 +67,7 @@ def judging_file(
         yield kept.judge(course, exercise_id, choice.read, course.shown(choice.path), seed)
     else:
         with open_judge(course, spawn=spawn, strict=strict, first=exercise_id) as judge:
-            yield judge_choice(judge, course, exercise_id, choice, seed=seed)
+            yield judge(exercise_id, choice.read, course.shown(choice.path), _seed(seed))
 
 
 def judge_choice(
@@ -93,7 +93,7 @@ def judge_and_record(
     if not can_be_examined(choice.read):
         return _refused(course, exercise_id, choice, secret_seed()), None
     with open_judge(course, first=exercise_id) as judge:
-        verdict = judge_choice(judge, course, exercise_id, choice)
+        verdict = judge(exercise_id, choice.read, course.shown(choice.path), secret_seed())
         for check in checks_of(verdict):
             failed = judge.record(exercise_id, choice.read, verdict.seed, check)
             if failed is not None:

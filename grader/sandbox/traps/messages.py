@@ -7,7 +7,7 @@ import msgspec
 from msgspec import Meta, field
 
 from grader.sandbox import wire
-from grader.sandbox.protocol import MAX_ITEMS, Dimensions, Message, Words
+from grader.sandbox.protocol import MAX_ITEMS, Dimensions, Message, TestRun, Words
 from grader.sandbox.wire import MalformedError
 
 MAX_TESTS = 12
@@ -41,13 +41,6 @@ class Answer(Message, frozen=True, kw_only=True):
     """The subject's reply."""
 
     payload: bytes
-
-
-class Next(Message, frozen=True, kw_only=True):
-    """The test worker is to run this test now; answered by `Finished`, after any number of `Ask`."""
-
-    test: int
-    seed: int
 
 
 class Finished(Message, frozen=True, kw_only=True):
@@ -280,7 +273,7 @@ _outcomes: "msgspec.msgpack.Decoder[Performed | Failed | CallBack]" = msgspec.ms
 decode_outcome = _outcomes.decode
 _test_messages: "msgspec.msgpack.Decoder[TestMessage]" = msgspec.msgpack.Decoder(TestMessage)
 _answers: "msgspec.msgpack.Decoder[Answer]" = msgspec.msgpack.Decoder(Answer)
-_runs: "msgspec.msgpack.Decoder[Next]" = msgspec.msgpack.Decoder(Next)
+_runs: "msgspec.msgpack.Decoder[TestRun]" = msgspec.msgpack.Decoder(TestRun)
 
 Decoded = TypeVar("Decoded")
 
@@ -303,7 +296,7 @@ def receive_answer(connection: socket.socket) -> Answer:
     return _decode(_answers, wire.receive(connection))
 
 
-def receive_run(connection: socket.socket) -> Next:
+def receive_run(connection: socket.socket) -> TestRun:
     """Return the next run; see `receive_test_message`."""
     return _decode(_runs, wire.receive(connection))
 

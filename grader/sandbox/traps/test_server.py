@@ -23,7 +23,7 @@ import torch
 from _pytest.config import default_plugins
 
 from grader.sandbox.global_state import GlobalState
-from grader.sandbox.protocol import MAX_TEXT, RunTests
+from grader.sandbox.protocol import MAX_TEXT, RunTests, TestRun
 from grader.sandbox.text import cut, sendable
 from grader.sandbox.traps.comparisons import Comparisons
 from grader.sandbox.traps.messages import (
@@ -33,7 +33,6 @@ from grader.sandbox.traps.messages import (
     Collected,
     Done,
     Finished,
-    Next,
     receive_answer,
     receive_run,
     send,
@@ -197,7 +196,7 @@ class _Plugin:
             self._run(items[run.test], run)
         return True
 
-    def _run(self, item: pytest.Item, run: Next) -> None:
+    def _run(self, item: pytest.Item, run: TestRun) -> None:
         if hasattr(item, "_initrequest"):
             item._initrequest()  # noqa: SLF001 - a test that has run needs its fixtures anew
         self._seed, self._failure = run.seed, None
