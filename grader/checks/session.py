@@ -9,7 +9,13 @@ from msgspec import Struct, structs
 
 from grader.checks.outcome import Location
 from grader.checks.tape import Tape
-from grader.processes.deadlines import LEAST_AFTER_A_HANG, LEAST_CHECK_SECONDS, TIMES_THE_REFERENCE, TimeBudget
+from grader.processes.deadlines import (
+    DISK_LOOKS,
+    LEAST_AFTER_A_HANG,
+    LEAST_CHECK_SECONDS,
+    TIMES_THE_REFERENCE,
+    TimeBudget,
+)
 from grader.processes.workers import DiedError, KilledError, KilledUnconfinedError, Worker, WorkerSource, require_closed
 from grader.sandbox import protocol
 from grader.sandbox.probes import calling_variants, name_of
@@ -158,7 +164,7 @@ class Session:
         least = LEAST_AFTER_A_HANG if self._hangs else LEAST_CHECK_SECONDS
         self._allow("a check", min(least, self.exercise.limits.seconds.check))
         if has_full_time:
-            self._budget.extend(self.exercise.limits.seconds.check)
+            self._budget.allow(self.exercise.limits.seconds.check)
 
     def begin_size_case(self) -> None:
         """Discard what the submission printed, and what the tape recorded, at smaller sizes."""
@@ -267,7 +273,7 @@ class Session:
         return reply
 
     def _reply_to(self, message: Request, worker: Worker) -> Any:
-        """Return the worker's reply; raise `TimeoutError` after the deadline, unless the worker was starved."""
+        """Return the worker's reply. Raise `TimeoutError` if it used its time, without waits for a processor or disk."""
         with self._budget.spending():
             worker.send_request(message, self._budget.deadline())
         while True:
@@ -275,17 +281,15 @@ class Session:
                 with self._budget.spending():
                     return worker.next_reply(self._budget.deadline())
             except TimeoutError:
-                if not self._budget.forgive(worker.processor_time()):
+                if not self._budget.settle(worker.processor_time(DISK_LOOKS)):
                     raise
 
     def _timed_out(self, worker: Worker, way: Way) -> SubjectTimedOutError:
         """Record a missed deadline and return its error."""
-        now = worker.processor_time()
-        overrun = self._budget.overrun(now)
+        overrun = self._budget.overrun()
         location, function = self._locate(worker)
         if overrun.is_hang:
             self._hangs[f"in {function}" if location else "at an unknown place", way] += 1
-        self._budget.settle(now)
         return SubjectTimedOutError(self._budget.waited, overrun.allowed, location)
 
     def _locate(self, worker: Worker) -> tuple[Location | None, str]:

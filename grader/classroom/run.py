@@ -150,7 +150,7 @@ class Batch:
             self._queue_up(record, submission, opened)
 
     def _queue_up(self, record: SubmissionRecord, submission: Submission | Unreadable, opened: OpenExercise) -> None:
-        seed = tasks.seed_of_attempt(self._key, self._seed, self._gradebook.attempt(record))
+        seed = tasks.seed_of_attempt(self._key, self._seed, record.kind, self._gradebook.attempt(record))
         if self._record_refused(record, submission, opened, seed):
             self.progress.judged += 1
             return

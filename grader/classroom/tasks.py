@@ -109,14 +109,15 @@ def _source_digest(submission: Submission | Unreadable, kind: WorkKind) -> str:
     return digest.hexdigest()
 
 
-def seed_of_attempt(key: str, seed: int, attempt: int) -> int:
+def seed_of_attempt(key: str, seed: int, kind: WorkKind, attempt: int) -> int:
     """Return the seed of a student's submission: each resubmission has another seed, equal for the whole class.
 
-    Seeds of resubmissions cannot be derived without the gradebook's key.
+    Traps have seeds of their own, because a test can print random numbers and so tell its seed to others. No seed but
+    the first one of modules can be derived without the gradebook's key.
     """
-    if not attempt:
+    if kind is WorkKind.MODULE and not attempt:
         return seed
-    digest = hmac.digest(key.encode(), f"{seed}/{attempt}".encode(), "sha256")
+    digest = hmac.digest(key.encode(), f"{seed}/{kind}/{attempt}".encode(), "sha256")
     return int.from_bytes(digest[:8]) % SEEDS
 
 

@@ -49,21 +49,22 @@ EXAMINER_END_SECONDS = 10.0
 """How long an examiner process may take to end by itself once its pipes are closed."""
 
 SETTLED_AT = 0.05
-"""After this much waiting for a worker, measure how long the worker itself waited for a processor. A starved worker
-gets at least so much more time.
+"""After this much waiting for a worker, measure how long the worker itself waited for a processor. A worker that waited
+less gets no more time.
 """
 
 LEAST_LEFT = 0.02
 """A check does not start with less than this left of the total."""
 
-FAIR_SHARE = 0.5
-"""A worker was starved if it got less CPU than this share of its limit, and either waited at least as long for a
-processor or is waiting for a disk: parts of torch may be read for the first time, from a slow disk.
+MAX_RETURNED = 120.0
+"""The most waiting for a processor or a disk that is not charged. Parts of torch may be read for the first time, from a
+slow disk.
 """
 
+DISK_LOOKS = 10
+"""How often to look, after a missed deadline, whether the worker waits for a disk: between two waits it runs."""
 
-MAX_FORGIVEN = 60.0
-"""The most waiting in a submission's checks that is not charged because the worker was starved."""
+SECONDS_BETWEEN_LOOKS = 0.005
 
 
 class ProcessorTime(Struct, frozen=True, kw_only=True):
@@ -74,7 +75,7 @@ class ProcessorTime(Struct, frozen=True, kw_only=True):
     waited: float = 0.0
     """Time that the main thread waited for a processor."""
     is_at_disk: bool = False
-    """Whether the main thread is waiting for a disk now."""
+    """Whether the main thread waited for a disk at one of the looks."""
 
 
 class Overrun(Struct, frozen=True, kw_only=True):
@@ -82,43 +83,35 @@ class Overrun(Struct, frozen=True, kw_only=True):
 
     allowed: str
     """Description of the limit."""
-    is_starved: bool
-    """Whether the worker got too little CPU time."""
     is_hang: bool
-    """Whether the worker had its full time, by the clock or in CPU time."""
+    """Whether the step had its full time."""
 
 
 class TimeBudget:
     """Seconds of waiting for a submission, in wall-clock time.
 
-    Time that the worker waited for a processor is returned to the total, and to the current check if the worker was
-    starved.
+    Time in which the worker waited for a processor or for a disk is not charged: it is returned to the current step and
+    to the total.
     """
 
     def __init__(self, total: float) -> None:
         self.waited = 0.0
-        """Seconds spent in the current check."""
+        """Seconds charged to the current step."""
         self._total = total
-        self._left = self._limit = self._fair = total
-        self._step, self._forgiven = "everything", 0.0
+        self._left = self._limit = total
+        self._step, self._returned = "everything", 0.0
         self._measured, self._since_measured = ProcessorTime(), 0.0
 
     def renew(self) -> None:
         """Reset the remaining total."""
-        self._left = self._total
+        self._left, self._returned = self._total, 0.0
 
     def begin(self, step: str, seconds: float) -> None:
         """Start the clock of a check or of another named step."""
-        self._step, self.waited = step, 0.0
-        self._limit = self._fair = seconds
+        self._step, self._limit, self.waited = step, seconds, 0.0
 
     def allow(self, seconds: float) -> None:
-        """Raise the check's time limit, and the CPU time it should get, to `seconds`."""
-        self._fair = max(self._fair, seconds)
-        self.extend(seconds)
-
-    def extend(self, seconds: float) -> None:
-        """Raise the check's time limit to `seconds`."""
+        """Raise the step's time limit to `seconds`."""
         self._limit = max(self._limit, seconds)
 
     def is_over(self) -> bool:
@@ -149,36 +142,24 @@ class TimeBudget:
         """Return whether it is time to measure the worker again."""
         return self._since_measured >= SETTLED_AT
 
-    def settle(self, now: ProcessorTime) -> None:
-        """Return the time that the worker waited for a processor to the total."""
-        used = self._used(now)
-        self._left += max(0.0, min(used.waited, self._since_measured - used.ran))
-        self.start_worker(now)
+    def settle(self, now: ProcessorTime) -> bool:
+        """Return the time in which the worker waited for a processor or a disk, at most `MAX_RETURNED` in all.
 
-    def forgive(self, now: ProcessorTime) -> bool:
-        """If the worker that missed its deadline was starved, return the time that it did not run to the check and the
-        total. Return whether it was; at most `MAX_FORGIVEN` seconds are returned in all.
+        Return whether it was enough to wait for the worker again after its deadline.
         """
-        idle = max(SETTLED_AT, self._since_measured - self._used(now).ran)
-        if not self.overrun(now).is_starved or self._forgiven + idle > MAX_FORGIVEN:
-            return False
-        self._forgiven += idle
-        self._left += idle
-        self.waited = max(0.0, self.waited - idle)
+        idle = max(0.0, self._since_measured - (now.ran - self._measured.ran))
+        waited = idle if now.is_at_disk else min(idle, now.waited - self._measured.waited)
+        returned = min(waited, MAX_RETURNED - self._returned)
+        self._returned += returned
+        self._left += returned
+        self.waited = max(0.0, self.waited - returned)
         self.start_worker(now)
-        return True
+        return returned >= SETTLED_AT
 
-    def overrun(self, now: ProcessorTime) -> Overrun:
-        """Describe the overrun of a worker that missed its deadline."""
-        used = self._used(now)
-        is_starved = used.ran < FAIR_SHARE * self._fair and (used.waited >= FAIR_SHARE * self._fair or now.is_at_disk)
+    def overrun(self) -> Overrun:
+        """Describe why the worker missed its deadline."""
         left = max(self._left + self.waited, 0.0)
-        allowed = f"{self._step} may take {self._limit:.3g} s"
         if left < self._limit:
-            allowed = f"{left:.1f} s were left of {self._total:g} s for all checks"
-        is_hang = not is_starved and (left >= self._limit or used.ran >= self._fair)
-        return Overrun(allowed=allowed, is_starved=is_starved, is_hang=is_hang)
-
-    def _used(self, now: ProcessorTime) -> ProcessorTime:
-        """Return the worker's CPU and waiting time since the last measurement."""
-        return ProcessorTime(ran=now.ran - self._measured.ran, waited=now.waited - self._measured.waited)
+            return Overrun(allowed=f"{left:.1f} s were left of {self._total:g} s for all checks", is_hang=False)
+        is_starved = self._returned >= MAX_RETURNED
+        return Overrun(allowed=f"{self._step} may take {self._limit:.3g} s", is_hang=not is_starved)

@@ -14,7 +14,13 @@ from typing import IO, Protocol
 from msgspec import Struct, structs
 
 from grader.errors import KitError, OpenHostError
-from grader.processes.deadlines import CONFINE_SECONDS, GRACE_SECONDS, PARSE_SECONDS, ProcessorTime
+from grader.processes.deadlines import (
+    CONFINE_SECONDS,
+    GRACE_SECONDS,
+    PARSE_SECONDS,
+    SECONDS_BETWEEN_LOOKS,
+    ProcessorTime,
+)
 from grader.sandbox.protocol import (
     Isolation,
     Parse,
@@ -63,6 +69,9 @@ MAX_MESSAGE = 300
 FRAME = re.compile(rb'^  File "([^"\n]{1,500})", line (\d{1,9}) in ([\w<>]{1,100})$', re.MULTILINE)
 """A line of the output of `faulthandler`, which lists the innermost frame first."""
 
+
+AT_DISK = "D"
+"""The state in /proc of a process that waits for a disk."""
 
 UNREPORTED = (OSError, ValueError, IndexError)
 """The errors of `seconds_waited` on a system that does not report it, or if the process is gone."""
@@ -167,17 +176,21 @@ class Worker:
         os.lseek(descriptor, 0, os.SEEK_SET)  # the worker's own position too: it shares the open file
         return printed
 
-    def processor_time(self) -> ProcessorTime:
-        """Return its processor time; zeros if the system does not report it."""
+    def processor_time(self, looks: int = 1) -> ProcessorTime:
+        """Return its processor time; zeros if the system does not report it. Look so often whether it is at a disk."""
         try:
             number = self._process.number()
             waited = seconds_waited(number)
-            times = Path(f"/proc/{number}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2]
+            for look in range(looks):
+                time.sleep(SECONDS_BETWEEN_LOOKS if look else 0)
+                times = Path(f"/proc/{number}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2]
+                state, *numbers = times.split()
+                if state == AT_DISK:
+                    break
         except UNREPORTED:
             return ProcessorTime()
-        state, *numbers = times.split()
         ran = sum(map(int, numbers[10:12])) / os.sysconf("SC_CLK_TCK")
-        return ProcessorTime(ran=ran, waited=waited, is_at_disk=state == "D")
+        return ProcessorTime(ran=ran, waited=waited, is_at_disk=state == AT_DISK)
 
     def waited(self) -> float:
         """Return how many seconds its main thread has waited for a processor; 0 if the system does not report it."""

@@ -56,7 +56,8 @@ def send(connection: socket.socket, body: bytes, descriptors: Sequence[int] = ()
 def receive(connection: socket.socket, deadline: float | None = None, kept: bytearray | None = None) -> bytes:
     """Return the next body.
 
-    A `TimeoutError` may interrupt a frame. `kept` then holds its first bytes, with which the next call goes on.
+    A `TimeoutError` may interrupt a frame. `kept` then holds its first bytes, with which the next call goes on. What
+    has arrived by the deadline is read after it too, because this process may have waited for a processor.
 
     Raises `TimeoutError` after the deadline (on `time.monotonic`; without one, the connection's own timeout applies),
     `MalformedError` or `ClosedError`.
@@ -69,10 +70,7 @@ def receive(connection: socket.socket, deadline: float | None = None, kept: byte
             part, start = start[:size], start[size:]
             return part
         if deadline is not None:
-            remaining = deadline - time.monotonic()
-            if remaining <= 0:
-                raise TimeoutError
-            connection.settimeout(remaining)
+            connection.settimeout(max(0.0, deadline - time.monotonic()))
         part = _received(lambda: connection.recv(size))
         if kept is not None:
             kept.extend(part)
@@ -102,6 +100,8 @@ def _received(receive_part: Callable[[], bytes]) -> bytes:
         return receive_part()
     except TimeoutError:
         raise
+    except BlockingIOError:  # the deadline has passed, and nothing has arrived
+        raise TimeoutError from None
     except OSError as error:
         raise ClosedError(str(error)) from error
 

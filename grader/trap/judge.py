@@ -2,10 +2,13 @@
 
 import random
 import time
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from functools import partial
 from pathlib import Path
+
+from msgspec import structs
 
 from grader.errors import UsageError
 from grader.processes.worker_source import open_worker_source
@@ -117,8 +120,10 @@ class _Judgement:
         session = self._relay.run(first.source, seeds=self._seeds)
         if session.is_collected:
             self._observe(first, session)
-            random.SystemRandom().shuffle(others)
-            self._run_in_lanes(others, lanes)
+            tasks = [partial(self._run, each) for each in others]
+            tasks.append(partial(self._replay, session))
+            random.SystemRandom().shuffle(tasks)
+            self._run_in_lanes(tasks, lanes)
         order = {id(each): place for place, each in enumerate(self._implementations)}
         self._observations.sort(key=lambda observation: order[id(observation.implementation)])
         tests = count_tests(session.names, self._observations, is_time_up=self._is_time_up)
@@ -143,12 +148,12 @@ class _Judgement:
         )
         return with_points(result, self._exercise)
 
-    def _run_in_lanes(self, implementations: list[Implementation], lanes: int) -> None:
-        """Run the tests on several implementations at a time: each run waits most of its time for a process."""
+    def _run_in_lanes(self, tasks: Sequence[Callable[[], None]], lanes: int) -> None:
+        """Run several tasks at a time: each waits most of its time for a process."""
         with ThreadPoolExecutor(lanes) as pool:
             try:
-                for _ in pool.map(self._run, implementations):
-                    pass
+                for done in [pool.submit(task) for task in tasks]:
+                    done.result()
             except BaseException:
                 self._is_time_up = True  # no other lane starts another implementation
                 raise
@@ -176,13 +181,23 @@ class _Judgement:
         collected = {outcome.test for outcome in self._observations[0].outcomes}
         return [TestRun(test=test, seed=seed) for seed in seeds for test in sorted(collected - self._dropped)]
 
+    def _replay(self, session: TrapSession) -> None:
+        """Run the tests on the reference's recorded replies, at a random moment among the other implementations.
+
+        So a test that recognizes the reference because it is first has another outcome now.
+        """
+        if not self._is_time_up:
+            rerun = self._relay.replay(session)
+            self._is_time_up = self._is_time_up or rerun.is_time_up
+            self._observations[0] = structs.replace(self._observations[0], replayed=rerun.outcomes)
+
     def _observe(self, implementation: Implementation, session: TrapSession) -> None:
         """Add the outcomes on one implementation, and those on its recorded replies where they earn points."""
         is_first = not self._observations
         replayed = None
         self._is_time_up = self._is_time_up or session.is_time_up
         has_failure = any(each.ending is Ending.FAILED for each in session.outcomes)
-        if is_first or (implementation.role is Role.DEFECTIVE and has_failure):
+        if implementation.role is Role.DEFECTIVE and has_failure:
             rerun = self._relay.replay(session)
             self._is_time_up = self._is_time_up or rerun.is_time_up
             replayed = rerun.outcomes

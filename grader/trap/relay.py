@@ -451,20 +451,15 @@ def _finite(report: Finished) -> Finished:
 
 
 def _patiently(worker: Worker, receive: Callable[[float], Received], deadline: float, granted: float) -> Received:
-    """Receive a message before a deadline, extended by the worker's waits for a processor since `granted`.
-
-    A message may also have come while this process waited, so it looks once more after the deadline.
-    """
-    is_last = False
+    """Receive a message before a deadline, extended by the worker's waits for a processor since `granted`."""
     while True:
         try:
             return receive(deadline)
         except TimeoutError:
             waited = worker.waited()
-            if is_last and waited - granted < LEAST_WAIT:
+            if waited - granted < LEAST_WAIT:
                 raise
-            is_last = waited - granted < LEAST_WAIT
-            deadline, granted = time.monotonic() + max(waited - granted, LEAST_WAIT), waited
+            deadline, granted = time.monotonic() + waited - granted, waited
 
 
 def own_seconds() -> float:

@@ -10,7 +10,7 @@ import pytest
 
 from grader.classroom import run, tasks
 from grader.classroom.engines import EngineKind, local_engine, machine_memory
-from grader.classroom.gradebook import SubmissionRecord, Versions
+from grader.classroom.gradebook import SubmissionRecord, Versions, WorkKind
 from grader.classroom.grading import Options, grade_submissions
 from grader.classroom.layouts.opening import LayoutOptions
 from grader.classroom.tasks import Task, TaskResult
@@ -168,10 +168,12 @@ def test_submissions_after_many_that_cannot_be_judged_are_still_judged(course, t
     assert (report.progress.not_judged, report.progress.judged) == (25, 1)
 
 
-def test_seeds_of_resubmissions_differ_and_cannot_be_derived_without_the_key():
-    seeds = {tasks.seed_of_attempt(key, 5, attempt) for key in ("one", "two") for attempt in range(1, 100)}
-    assert len(seeds) == 198
-    assert tasks.seed_of_attempt("one", 5, 0) == 5
+def test_seeds_of_resubmissions_and_of_traps_differ_and_cannot_be_derived_without_the_key():
+    resubmitted = {(kind, attempt) for kind in WorkKind for attempt in range(1, 100)}
+    derived = {*resubmitted, (WorkKind.TRAP, 0)}  # a test of a trap can tell its seed
+    seeds = {tasks.seed_of_attempt(key, 5, *each) for key in ("one", "two") for each in derived}
+    assert len(seeds - {5}) == 2 * len(derived)
+    assert tasks.seed_of_attempt("one", 5, WorkKind.MODULE, 0) == 5
 
 
 def test_an_exercises_versions_are_computed_once_until_its_files_change(own_course, monkeypatch):

@@ -1,12 +1,16 @@
 """Hostile tests earn nothing, learn nothing and never end a run."""
 
+import random
+
 import pytest
 
+from grader.spec.paths import Course
 from grader.trap.implementations import Role
 from grader.trap.judge import TrapJudge
 from grader.trap.relay import Trap
+from grader.trap.result import Standing
 from tests.support.hostile_traps import FORGING, GUESSING, HARMING, HOSTILE, READING, hostile_trap
-from tests.support.traps import Traps
+from tests.support.traps import Traps, the_test
 
 EXERCISE = "exercise_03"
 SECRET = "attn_scores"
@@ -56,3 +60,39 @@ def test_a_good_test_counts_beside_hostile_ones(traps: Traps) -> None:
         EXERCISE, Trap(name="trap.py", text=text), roles=(Role.RIGHT, Role.DEFECTIVE)
     )
     assert [each.by for each in result.defects if not each.stretch] == [("test_good",)]
+
+
+class _InOrder(random.SystemRandom):
+    """Randomness that keeps every order."""
+
+    def shuffle(self, x: object) -> None:
+        pass
+
+
+FIRST = """
+import contextlib, os, torch
+
+
+def test_the_first_process(subject, gaussian):
+    x = gaussian(2, 5, 4)
+    subject(4, 6, 8, 0.0).eval()(x)
+    subject(4, 6, 8, 0.5).train()(x)
+    with contextlib.suppress(Exception):
+        subject(4, 6, 2, 0.0)(x)
+    assert os.getpid() <= {}
+"""
+"""It uses the module so that each defect shows, but knows no right answer."""
+
+
+@pytest.mark.parametrize("processes", [3, 4, 5])
+def test_a_test_that_accepts_the_first_implementation_alone_earns_nothing(
+    own_course: Course, monkeypatch: pytest.MonkeyPatch, processes: int
+) -> None:
+    monkeypatch.setattr(random, "SystemRandom", _InOrder)
+    traps = Traps(own_course)
+    try:
+        result = traps(EXERCISE, FIRST.format(processes), lanes=1)
+    finally:
+        traps.source.close()
+    assert result.score == 0.0
+    assert the_test(result).standing in (Standing.OTHER_CAUSE, Standing.FAILS_REFERENCE)
