@@ -273,7 +273,7 @@ class Session:
         return reply
 
     def _reply_to(self, message: Request, worker: Worker) -> Any:
-        """Return the worker's reply. Raise `TimeoutError` if it used its time, without waits for a processor or disk."""
+        """Return the worker's reply; raise `TimeoutError` once the time is up that was not waited for a processor."""
         with self._budget.spending():
             worker.send_request(message, self._budget.deadline())
         while True:
