@@ -127,6 +127,7 @@ def test_what_the_caller_does_wrong_is_an_error():
         grade("exercise_03", b"x = 1")
 
 
+@pytest.mark.slow
 def test_grade_many_yields_only_verdicts_in_order_and_with_one_seed():
     sources = [REFERENCE, UNPARSABLE, STARTER, "import os; os.abort()", "\ud800", REFERENCE, STARTER]
     verdicts = list(grade_many((("exercise_03", source) for source in sources), jobs=2))

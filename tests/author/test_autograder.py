@@ -24,6 +24,7 @@ from tests.support.forgetting import forget_descriptions
 from tests.support.hostile import reference, running_with, starter
 from tests.support.planted import plant
 from tests.support.platform_host import LEFT_RUNNING, PlatformHost
+from tests.support.sampling import others_slow
 from tests.support.traps import TOO_LONG
 
 EXERCISE = "exercise_03"
@@ -154,7 +155,7 @@ def told(attack: Attack, course: str) -> bytes:
     return text
 
 
-@pytest.mark.parametrize("platform", ["gradescope", "prairielearn", "nbgrader"])
+@pytest.mark.parametrize("platform", others_slow(["gradescope", "prairielearn", "nbgrader"]))
 def test_a_student_with_two_files_learns_which_one_was_graded(course, tmp_path, platform):
     folder = tmp_path / "handed in"
     folder.mkdir()
@@ -224,7 +225,7 @@ def test_gradescope_reads_points_for_each_fixed_defect_by_its_number(course, gra
 
 
 @pytest.mark.parametrize(
-    "platform", [pytest.param(each, marks=[pytest.mark.slow] * (each == "nbgrader")) for each in AUTOGRADERS]
+    "platform", [pytest.param(each, marks=[pytest.mark.slow] * (each != "gradescope")) for each in AUTOGRADERS]
 )
 def test_a_package_holds_one_exercise_the_kit_and_exact_versions(package, platform, tmp_path):
     written = package(platform)

@@ -59,6 +59,7 @@ def test_the_failed_check_is_repeated_with_its_own_numbers(own_course, run_cli):
     assert lines[-1] == f"AssertionError: {claim[1]}"
 
 
+@pytest.mark.slow
 def test_a_script_moves_no_axis_to_where_it_is(own_course, run_cli):
     """The samples of exercise_13 are on axis 0, the tokens of exercise_03 on axis 1."""
     samples, tokens = (
@@ -299,12 +300,14 @@ def test_where_references_are_no_file_of_somebody_else_runs_outside_the_sandbox(
     assert not trace.exists()
 
 
+@pytest.mark.slow
 def test_a_trial_that_compares_values_prints_no_warning(own_course, run_cli):
     done = run_cli("try", "exercise_12", cwd=own_course.root)
     assert (done.returncode, done.stderr) == (1, "")
     assert "at batch 0, queries " in done.stdout
 
 
+@pytest.mark.slow
 def test_a_trial_imports_nothing_of_the_kits_from_the_current_folder(own_course, run_cli):
     (own_course.root / "click.py").write_text("raise SystemExit('a file of the student was imported')\n")
     done = run_cli("try", EXERCISE, cwd=own_course.root)

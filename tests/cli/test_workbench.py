@@ -564,6 +564,7 @@ def test_the_hint_for_an_empty_file_says_how_to_get_the_starter_back(own_course,
     assert "python -m grader reset exercise_03 keeps a copy of your file" in shown
 
 
+@pytest.mark.slow
 def test_a_crash_of_an_edit_leaves_the_known_defects_on_the_page(own_course, run_cli):
     """exercise_24 does not announce how many defects it has: a page lists those that a page has listed before."""
     name, cwd = "exercise_24", own_course.root

@@ -172,6 +172,7 @@ def test_attacks_that_tests_generate_are_counted_too(tmp_path):
     assert number_of_attacks(course) == 2
 
 
+@pytest.mark.slow
 def test_a_page_says_why_attacks_were_not_graded(written):
     _, audit = written
     assert "not graded: 3. The user left them out." in render_audit(structs.replace(audit, attacks_left_out=3))

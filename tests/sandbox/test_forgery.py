@@ -92,7 +92,7 @@ def statuses(verdict: Verdict) -> dict[str, DefectStatus]:
     return {defect.id: defect.status for defect in verdict.defects}
 
 
-@pytest.mark.parametrize("patches", in_parts(HARMLESS, 5))
+@pytest.mark.parametrize("patches", in_parts(HARMLESS, 10))
 def test_patched_libraries_change_neither_a_wrong_verdict_nor_a_right_one(
     judge_text: Judge, patches: dict[str, str]
 ) -> None:
@@ -201,7 +201,7 @@ for _ in range(50_000): deep = [deep]
 """
 
 
-@pytest.mark.parametrize("returned", in_parts(RETURNED, 5))
+@pytest.mark.parametrize("returned", in_parts(RETURNED, 10))
 def test_only_a_plain_dense_tensor_counts_as_an_output(judge_text: Judge, returned: dict[str, tuple[str, str]]) -> None:
     sources = [returning(code).replace(PREAMBLE, PREAMBLE + CLASSES, 1) for code, _ in returned.values()]
     for (name, (_, words)), verdict in zip(returned.items(), judge_text.many("exercise_03", sources), strict=True):

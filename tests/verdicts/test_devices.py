@@ -66,7 +66,7 @@ def test_a_module_that_takes_everything_along_passes(judge_text: Judge, right: d
     assert judge_text.refused("exercise_03", texts) == {}
 
 
-@pytest.mark.parametrize("stays", in_parts(STAYS, 2))
+@pytest.mark.parametrize("stays", in_parts(STAYS, 4))
 def test_a_tensor_that_stays_behind_is_named(judge_text: Judge, stays: dict[str, str]) -> None:
     outcomes = moving(judge_text, stays)
     assert {name: each.status for name, each in outcomes.items()} == dict.fromkeys(stays, Status.FAILED)

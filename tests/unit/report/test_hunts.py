@@ -1,5 +1,7 @@
 """Golden pages of whole hunts, from the first list to the last defect."""
 
+import functools
+
 import msgspec
 import pytest
 
@@ -10,25 +12,23 @@ from grader.student.hints import next_hint
 from grader.student.progress import load_progress, remember_verdict
 from grader.student.watch.events import Screen, VerdictEvent, compare, render_event
 from tests.support.paths import CORPUS
+from tests.support.sampling import others_slow
 
-HUNTS = ("exercise_02", "exercise_03", "exercise_04")
+HUNTS = ("exercise_03", "exercise_02", "exercise_04")
 GOLDEN = CORPUS / "golden" / "hunts"
 LOOKS = {"80": (80, False), "120": (120, False), "80.color": (80, True), "120.color": (120, True)}
 LINES_OF_A_WATCH = 24
 
 
-@pytest.fixture(scope="module")
-def verdicts(judge_text):
-    """For each hunt: the starter, the file with one bracket lost, one defect fixed after the other."""
-    found = {}
-    for exercise_id in HUNTS:
-        exercise = load_exercise(judge_text.course.description(exercise_id))
-        ids = sorted(exercise.numbers(), key=lambda defect: exercise.numbers()[defect])
-        sources = [judge_text.variant(exercise_id, frozenset(ids[fixed:])) for fixed in range(len(ids) + 1)]
-        sources.insert(1, sources[0].replace("super().__init__()", "super().__init__(", 1))
-        judged = judge_text.many(exercise_id, sources)
-        found[exercise_id] = [msgspec.structs.replace(each, seconds=0.0, isolation={}) for each in judged]
-    return found
+@functools.cache
+def verdicts_on(judge_text, exercise_id):
+    """The verdicts on the starter, on the file with one bracket lost, and after each fix of one defect more."""
+    exercise = load_exercise(judge_text.course.description(exercise_id))
+    ids = sorted(exercise.numbers(), key=lambda defect: exercise.numbers()[defect])
+    sources = [judge_text.variant(exercise_id, frozenset(ids[fixed:])) for fixed in range(len(ids) + 1)]
+    sources.insert(1, sources[0].replace("super().__init__()", "super().__init__(", 1))
+    judged = judge_text.many(exercise_id, sources)
+    return [msgspec.structs.replace(each, seconds=0.0, isolation={}) for each in judged]
 
 
 def screens(course, exercise, verdicts, width: int, *, color: bool) -> str:
@@ -76,11 +76,11 @@ def screens(course, exercise, verdicts, width: int, *, color: bool) -> str:
 
 
 @pytest.mark.parametrize("look", LOOKS)
-@pytest.mark.parametrize("exercise_id", HUNTS)
-def test_a_whole_hunt_reads_as_its_golden_page_says(verdicts, own_course, request, exercise_id, look):
+@pytest.mark.parametrize("exercise_id", others_slow(HUNTS))
+def test_a_whole_hunt_reads_as_its_golden_page_says(judge_text, own_course, request, exercise_id, look):
     width, color = LOOKS[look]
     exercise = load_exercise(own_course.description(exercise_id))
-    text = screens(own_course, exercise, verdicts[exercise_id], width, color=color)
+    text = screens(own_course, exercise, verdicts_on(judge_text, exercise_id), width, color=color)
     path = GOLDEN / f"{exercise_id}.{look}.txt"
     if request.config.getoption("--rewrite-golden"):
         GOLDEN.mkdir(exist_ok=True)
@@ -89,11 +89,11 @@ def test_a_whole_hunt_reads_as_its_golden_page_says(verdicts, own_course, reques
     assert color or max(map(len, text.splitlines())) <= width
 
 
-@pytest.mark.parametrize("exercise_id", HUNTS)
-def test_a_watch_fits_its_screen_with_the_news_first(verdicts, own_course, exercise_id):
+@pytest.mark.parametrize("exercise_id", others_slow(HUNTS))
+def test_a_watch_fits_its_screen_with_the_news_first(judge_text, own_course, exercise_id):
     exercise = load_exercise(own_course.description(exercise_id))
     before = None
-    for verdict in verdicts[exercise_id]:
+    for verdict in verdicts_on(judge_text, exercise_id):
         statuses = {} if before is None else {each.id: each.status for each in before.defects}
         event = VerdictEvent(
             exercise=exercise,

@@ -12,6 +12,7 @@ from grader.verdict.judge import judge_file
 from grader.verdict.verdict import Result
 from tests.support.forgetting import forget_descriptions
 from tests.support.notebooks import code, markdown, notebook
+from tests.support.sampling import others_slow
 
 EXERCISE = "exercise_03"
 HEADER = "import torch\nimport torch.nn as nn\n"
@@ -159,13 +160,15 @@ def test_a_wrong_forward_signature_is_reported_with_the_expected_arguments(grade
 
 @pytest.mark.parametrize(
     ("before", "after", "finding"),
-    [
-        ("W_key", "W_k", "its parameters differ from the interface's: there is no parameter W_key.weight"),
-        ("        return context_vec\n", "", "expected a tensor, got None"),
-        ("return context_vec", "return context_vec, attn_weights", "expected a tensor, got a tuple of 2"),
-        ("        super().__init__()\n", "", "AttributeError: cannot assign module before Module.__init__() call"),
-        ("return context_vec", "return context_vec @ x", "attention.py, line 49: return context_vec @ x\n"),
-    ],
+    others_slow(
+        [
+            ("W_key", "W_k", "its parameters differ from the interface's: there is no parameter W_key.weight"),
+            ("        return context_vec\n", "", "expected a tensor, got None"),
+            ("return context_vec", "return context_vec, attn_weights", "expected a tensor, got a tuple of 2"),
+            ("        super().__init__()\n", "", "AttributeError: cannot assign module before Module.__init__() call"),
+            ("return context_vec", "return context_vec @ x", "attention.py, line 49: return context_vec @ x\n"),
+        ]
+    ),
     ids=["renamed parameter", "nothing returned", "tuple returned", "super not called", "crash in forward"],
 )
 def test_a_class_of_another_form_is_graded_and_the_finding_says_how_it_differs(grade, starter, before, after, finding):
@@ -197,6 +200,7 @@ def test_an_exception_in_the_class_cell_of_a_notebook_is_located(grade, starter)
     assert "     1 │ x = undefined\n" in screen
 
 
+@pytest.mark.slow
 def test_of_a_class_defined_twice_the_last_one_counts(grade, starter):
     fixed = starter.replace("attn_scores.masked_fill", "attn_scores = attn_scores.masked_fill")
     first, _ = grade(notebook(code(fixed), code(starter)), "attention.ipynb")

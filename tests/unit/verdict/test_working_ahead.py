@@ -10,7 +10,6 @@ from grader.submission import Submission, submission_from_text
 from grader.verdict.judge import Judge, KeptJudge
 from grader.verdict.key import REFERENCE
 from grader.verdict.verdict import Verdict
-from tests.support.sampling import others_slow
 
 EXERCISE = "exercise_03"
 SEED = 41
@@ -45,7 +44,8 @@ def submissions(course) -> dict[str, Submission]:
     return {name: submission_from_text(path.read_text(encoding="utf-8")) for name, path in paths.items()}
 
 
-@pytest.mark.parametrize("name", others_slow(["starter", "right"]))
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["starter", "right"])
 def test_a_verdict_after_working_ahead_is_the_usual_one_and_needs_no_new_answers(judge, submissions, name):
     submission = submissions[name]
     judge(EXERCISE, submission, name, SEED - 1)
