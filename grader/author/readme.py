@@ -132,7 +132,7 @@ def _rows(exercise: Exercise, found: FoundInterface | None) -> Iterator[tuple[st
     for name in dict.fromkeys(arguments):
         if name not in explained and name not in kind.adapter_arguments:
             yield f"`{name}`", blank("its meaning")
-    for method in dict.fromkeys(each.method for each in exercise.checks if each.method and not each.varied_class()):
+    for method in dict.fromkeys(each.method for each in exercise.checks if each.method and not each.variation_class()):
         yield f"`{method}`", blank("its arguments and what it returns")
 
 
@@ -212,7 +212,7 @@ def _promises(exercise: Exercise, found: FoundInterface) -> Iterator[str]:
     interface, kind = exercise.interface, exercise.interface.kind
     modes = "in training and evaluation mode, " if kind.is_module else ""
     yield from filter(None, (_promise(check, exercise, found) for check in exercise.checks))
-    if any(isinstance(each, MatchesReference) and each.is_varied() for each in exercise.checks):
+    if any(isinstance(each, MatchesReference) and each.uses_calling_variants() for each in exercise.checks):
         positions = "" if interface.keyword_only else ", or by position in the order above"
         yield (
             f"All of this holds for non-empty inputs of any size and memory layout, {modes}with and without gradients. "

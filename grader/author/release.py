@@ -186,9 +186,9 @@ def _files(course: Course, prepared: list[Prepared], contents: Contents) -> dict
         here = Path(SEALED) / each.exercise.id
         files |= _exercise_files(course, each.exercise, contents)
         files[here / "exercise.yaml"] = _description(each.exercise, each.hidden, contents)
-        if varied := {check.varied_class() for check in each.exercise.checks} - {""}:
+        if classes := {check.variation_class() for check in each.exercise.checks} - {""}:
             source = course.variations(each.exercise.id).read_text(encoding="utf-8")
-            files[here / VARIATIONS] = source_with(source, sorted(varied)).encode()
+            files[here / VARIATIONS] = source_with(source, sorted(classes)).encode()
         files |= {here / path: content for path, content in each.files.items()}
     return files
 

@@ -288,8 +288,9 @@ class Runner:
         is_of_other_type = any(
             run.outcome and run.outcome.finding and run.outcome.finding.kind is FailureKind.TYPE for run in runs
         )
-        varied = {check.id for check in self.exercise.checks if check.varied_class()} if is_of_other_type else set()
-        whole = {run.check for run in runs if run.calls_entry} - varied
+        whole = {run.check for run in runs if run.calls_entry}
+        if is_of_other_type:
+            whole -= {check.id for check in self.exercise.checks if check.variation_class()}
         return self._value_checks - whole
 
     def _run_checks(

@@ -7,8 +7,8 @@ from typing import Any
 
 from msgspec import Struct, structs
 
+from grader.checks.calling_variant_choice import CallingVariantCheck, choose_calling_variants
 from grader.checks.outcome import LARGE
-from grader.checks.variant_choice import VariedCheck, choose_calling_variants
 from grader.sandbox.calling_variants import CallingVariant, Sharing
 from grader.spec.exercise import Exercise
 from grader.spec.fields import SizeCases, names_in, sizes_of
@@ -85,21 +85,23 @@ class SizeCasePlanner:
             for name, size in spec.items()
             if isinstance(size, list) and isinstance(size[0], int)
         }
-        self._varies = bool(exercise.random_sizes) and exercise.interface.kind.has_calling_variants
+        self._has_calling_variants = bool(exercise.random_sizes) and exercise.interface.kind.has_calling_variants
 
     def plan(self, check: Property, seed: int) -> SizeCasePlan:
         """Plan the size cases of a check."""
         fixed, random = self._sizes_of(check, f"{seed}/{check.id}")
-        is_varied = self._is_varied(check)
+        uses_calling_variants = self._uses_calling_variants(check)
         run = [fixed[0], fixed[-1]] if runs_only_ends(check) else fixed
-        with_grad = [each for number, each in enumerate([*run, *random]) if is_varied or number % 2 == _parity(check)]
+        with_grad = [
+            each for number, each in enumerate([*run, *random]) if uses_calling_variants or number % 2 == _parity(check)
+        ]
 
         def completed(size_cases: list[_Sizes]) -> list[SizeCase]:
             return [
                 SizeCase(
                     name=each.name,
                     sizes=each.sizes,
-                    calling_variants=self._calling_variants(check, each) if is_varied else (),
+                    calling_variants=self._calling_variants(check, each) if uses_calling_variants else (),
                     is_plain=each.is_plain,
                     grad=each in with_grad and check.largest_size(each.sizes) < LARGE,
                 )
@@ -132,9 +134,11 @@ class SizeCasePlanner:
         return [each for each in edges if each.sizes not in self.exercise.fixed_sizes]
 
     @functools.cached_property
-    def varied_checks(self) -> tuple[VariedCheck, ...]:
+    def calling_variant_checks(self) -> tuple[CallingVariantCheck, ...]:
         """The checks that call the module in calling variants."""
-        return tuple(self._varied_check(check) for check in self.exercise.checks if self._is_varied(check))
+        return tuple(
+            self._calling_variant_check(check) for check in self.exercise.checks if self._uses_calling_variants(check)
+        )
 
     def _sizes_of(self, check: Property, name: str) -> tuple[list[_Sizes], list[_Sizes]]:
         """Return the sizes of the fixed size cases, and of the random ones."""
@@ -183,16 +187,16 @@ class SizeCasePlanner:
         """Return whether calling variants run at the last fixed size case, because there are no random sizes."""
         return not self._random_specs(check)
 
-    def _is_varied(self, check: Property) -> bool:
+    def _uses_calling_variants(self, check: Property) -> bool:
         """Return whether a check calls the module in calling variants."""
-        return self._varies and check.is_varied()
+        return self._has_calling_variants and check.uses_calling_variants()
 
-    def _varied_check(self, check: Property) -> VariedCheck:
+    def _calling_variant_check(self, check: Property) -> CallingVariantCheck:
         exercise = self.exercise
         fixed_sizes, random_sizes = check.sizes or exercise.fixed_sizes, exercise.random_sizes
         sizes = {LAST_FIXED: fixed_sizes[-1]} if self._varies_last_fixed(check) else {}
         sizes |= {random_sizes.index(spec): draw_sizes(spec, "any-sizes") for spec in self._random_specs(check)}
-        return VariedCheck(
+        return CallingVariantCheck(
             id=check.id,
             places=(*sizes,),
             sharing=frozenset(place for place, each in sizes.items() if inputs_of_one_shape(exercise, check, each)),
@@ -203,7 +207,7 @@ class SizeCasePlanner:
 
     def _calling_variants(self, check: Property, case: _Sizes) -> tuple[CallingVariant, ...]:
         """Return the calling variants; if no two inputs have the same shape, none of them shares tensors."""
-        variants = choose_calling_variants(self.varied_checks).get((check.id, case.place), ())
+        variants = choose_calling_variants(self.calling_variant_checks).get((check.id, case.place), ())
         if inputs_of_one_shape(self.exercise, check, case.sizes):
             return variants
         return tuple(structs.replace(each, sharing=Sharing.SEPARATE) for each in variants)

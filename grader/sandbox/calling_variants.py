@@ -30,7 +30,7 @@ class Dtype(StrEnum):
     FLOAT64 = "double"
 
 
-class Layout(StrEnum):
+class MemoryLayout(StrEnum):
     """The memory layout of inputs."""
 
     CONTIGUOUS = ""
@@ -84,7 +84,7 @@ class CallingVariant(Struct, frozen=True, kw_only=True):
     mode: Mode = Mode.UNCHANGED
     gradients: GradientMode = GradientMode.RECORDED
     dtype: Dtype = Dtype.FLOAT32
-    layout: Layout = Layout.CONTIGUOUS
+    layout: MemoryLayout = MemoryLayout.CONTIGUOUS
     sharing: Sharing = Sharing.SEPARATE
     history: History = History.FRESH
     scale: Scale = Scale.USUAL

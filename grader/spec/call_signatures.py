@@ -81,7 +81,7 @@ def _problems_in_module(exercise: Exercise, methods: dict[str, Function]) -> Ite
         )
         yield from _missing_arguments(forward, exercise.interface.inputs, ("interface", "inputs"))
     for index, check in enumerate(exercise.checks):
-        name = check.varied_class()
+        name = check.variation_class()
         if name in exercise.variations:
             own = _methods_of(ast.parse(exercise.variations[name]))[name]
             yield from _problems_in_check(check, methods | own, ("checks", index))

@@ -87,7 +87,7 @@ class Kind:
     adapter: ClassVar[str] = ""
     """The module in `sandbox/probes` with the adapter for subjects that are not an `nn.Module`."""
     has_calling_variants: ClassVar[bool] = False
-    """Whether checks call the subject in calling variants (`checks/variant_choice.py`)."""
+    """Whether checks call the subject in calling variants (`checks/calling_variant_choice.py`)."""
     handed_first: ClassVar[tuple[str, ...]] = ()
     """The arguments that the kit itself passes before the inputs."""
     is_built_from_inputs: ClassVar[bool] = False

@@ -98,13 +98,13 @@ class Property(
     uses_longest_input: ClassVar[bool] = False
     """Whether the check also runs at the longest random input, longer than a constant that somebody would write."""
 
-    def varied_class(self) -> str:
+    def variation_class(self) -> str:
         """Return the name of the class in `variations.py` that replaces the submission's; empty if none does."""
         return ""
 
-    def is_varied(self) -> bool:
+    def uses_calling_variants(self) -> bool:
         """Return whether the check also calls the module in calling variants, where its kind of subject has them."""
-        return self.uses_random_sizes and not self.varied_class()
+        return self.uses_random_sizes and not self.variation_class()
 
     def all_inputs(self, interface: Interface) -> dict[str, Any]:
         """Return the inputs of the check: the interface's and its own, or only its own for a method."""
@@ -542,11 +542,11 @@ class MatchesReference(Property, frozen=True, kw_only=True, tag="matches_referen
     called: Text = ""
     """The variation's calls in words, for findings."""
 
-    def varied_class(self) -> str:
+    def variation_class(self) -> str:
         return self.variation
 
-    def is_varied(self) -> bool:
-        return super().is_varied() and self.calling_variants
+    def uses_calling_variants(self) -> bool:
+        return super().uses_calling_variants() and self.calling_variants
 
     def argument_problems(self, interface: Interface, sizes: set[str], path: KeyPath) -> Iterator[Problem]:
         if self.called and not self.variation:

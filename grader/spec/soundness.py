@@ -365,8 +365,8 @@ def _check_problems(exercise: Exercise, check: Property, path: KeyPath) -> Itera
             found=f"{tag}, which checks only modules",
             remedy="remove the check",
         )
-    if check.varied_class() and check.varied_class() not in exercise.variations:
-        yield _missing_variation(check.varied_class(), [*exercise.variations], (*path, "variation"))
+    if check.variation_class() and check.variation_class() not in exercise.variations:
+        yield _missing_variation(check.variation_class(), [*exercise.variations], (*path, "variation"))
     yield from argument_problems(exercise, check, sizes, path)
 
 

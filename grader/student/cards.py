@@ -109,7 +109,7 @@ def _value_checks(checks: Sequence[Property]) -> list[MatchesReference]:
     A check with a variation builds another class than the file's own. A check without calling variants has large sizes.
     """
     return sorted(
-        (each for each in checks if isinstance(each, MatchesReference) and each.is_varied()),
+        (each for each in checks if isinstance(each, MatchesReference) and each.uses_calling_variants()),
         key=lambda each: (bool(each.sizes), not each.is_plain() or each.training),
     )
 

@@ -22,7 +22,7 @@ from msgspec import Struct, structs
 
 from grader.checks.compare import Relation
 from grader.checks.reference import import_variation
-from grader.sandbox.calling_variants import LARGE_SCALE, Arguments, Dtype, History, Layout
+from grader.sandbox.calling_variants import LARGE_SCALE, Arguments, Dtype, History, MemoryLayout
 from grader.sandbox.probes import PROBES, constructor, optimizer, training_step
 from grader.sandbox.probes.calling_variants import BUILT_BY_POSITION, NEEDS_NEW_MODULE
 from grader.sandbox.protocol import TensorValue, Value
@@ -680,10 +680,10 @@ def _is_long(tensor: torch.Tensor) -> bool:
     return tensor.dtype is torch.float32 and tensor.numel() > MANY
 
 
-def _laid_out(variable: str, layout: Layout, axis: int | None) -> Iterator[str]:
-    if layout is Layout.TRANSPOSED:
+def _laid_out(variable: str, layout: MemoryLayout, axis: int | None) -> Iterator[str]:
+    if layout is MemoryLayout.TRANSPOSED:
         yield f"{variable} = {variable}.transpose(0, -1).contiguous().transpose(0, -1)"
-    if layout is Layout.EXPANDED and axis is not None:
+    if layout is MemoryLayout.EXPANDED and axis is not None:
         yield f"{variable} = {variable}.narrow({axis}, 0, 1).expand({variable}.shape)"
 
 

@@ -20,6 +20,7 @@ from safetensors.torch import load
 from grader.author.release import Contents, _overview, _unfinished, _unlisted, release
 from grader.author.sealing import seal
 from grader.author.spoilers import find_spoilers
+from grader.checks.calling_variant_calls import _of_the_same_values, call_in_calling_variants
 from grader.checks.case import Case, make_case, seed_draws
 from grader.checks.outcome import FailureKind, Finding, Status
 from grader.checks.recording import Recording
@@ -27,12 +28,11 @@ from grader.checks.reference import AbsentReference
 from grader.checks.reference_cache import ReferenceCache
 from grader.checks.runner import Runner
 from grader.checks.size_cases import size_cases_of
-from grader.checks.variant_calls import _of_the_same_values, call_in_calling_variants
 from grader.errors import BrokenExerciseError, SpecError, UsageError
 from grader.processes.workers import WorkerSource
 from grader.report.findings import sentence
 from grader.report.view import view_of
-from grader.sandbox.calling_variants import LARGE_SCALE, Layout, VariantCall
+from grader.sandbox.calling_variants import LARGE_SCALE, MemoryLayout, VariantCall
 from grader.sandbox.probes import calling_variants
 from grader.spec.fragments import make_near_miss, make_variant, put_back
 from grader.spec.loading import load_exercise
@@ -229,7 +229,7 @@ def test_the_edition_has_the_variations_of_its_checks_and_no_others(course, tmp_
         path = tmp_path / "edition" / ".sealed" / exercise_id / "variations.py"
         content = path.read_text(encoding="utf-8") if path.is_file() else ""
         checks = load_exercise(course.description(exercise_id)).checks
-        assert set(class_names(content)) == {check.varied_class() for check in checks} - {""}
+        assert set(class_names(content)) == {check.variation_class() for check in checks} - {""}
         assert "Vies" not in content
     assert "Vies" in course.variations("exercise_02").read_text(encoding="utf-8")
 
@@ -577,7 +577,7 @@ def by_heart(course: Course, edition: Course) -> str:
 def input_of(case: Case, call: VariantCall) -> torch.Tensor:
     scales = dict.fromkeys(case.scaled, LARGE_SCALE)
     x = calling_variants.inputs_of(call, *case.inputs_in_variants, case.shared, scales)["x"]
-    return x[:1].expand(x.shape) if call.variant.layout is Layout.EXPANDED else x
+    return x[:1].expand(x.shape) if call.variant.layout is MemoryLayout.EXPANDED else x
 
 
 def key_of(x: torch.Tensor) -> str:

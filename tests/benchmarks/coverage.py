@@ -4,7 +4,7 @@
 
 The columns count, for one run at any seed:
 
-- checks: all that YAML names; varied: those that also call the module in calling variants;
+- checks: all that YAML names; in variants: those that also call the module in calling variants;
 - calls: the calls in calling variants; pairs: how many pairs of values meet in them, of how many that can. The axes are
   the check, the size case, history, gradients, memory layout, mode, dtype, arguments by position, shared tensors;
 - large: the calls with inputs sixty times as large, in which mode, gradients, dtype and layout meet in pairs;
@@ -23,8 +23,8 @@ import itertools
 from collections.abc import Iterable
 from typing import Any
 
+from grader.checks.calling_variant_choice import AXES, CallingVariantCheck, choose_calling_variants
 from grader.checks.size_cases import SizeCasePlanner, size_cases_of
-from grader.checks.variant_choice import AXES, VariedCheck, choose_calling_variants
 from grader.sandbox.calling_variants import CallingVariant, Dtype, GradientMode, History, Scale
 from grader.spec.exercise import Exercise
 from grader.spec.fields import names_in
@@ -39,7 +39,7 @@ Call = tuple[str, Any, CallingVariant]
 
 def calls_of(exercise: Exercise) -> list[Call]:
     """Return all calls in calling variants of a run."""
-    chosen = choose_calling_variants(SizeCasePlanner(exercise).varied_checks)
+    chosen = choose_calling_variants(SizeCasePlanner(exercise).calling_variant_checks)
     return [(check, place, variant) for (check, place), variants in chosen.items() for variant in variants]
 
 
@@ -55,7 +55,7 @@ def pairs_of(calls: list[Call]) -> set[frozenset[tuple[str, Any]]]:
 
 def possible_pairs(exercise: Exercise, calls: list[Call]) -> set[frozenset[tuple[str, Any]]]:
     """Return the pairs that can meet, of the values that occur in calls of the usual scale."""
-    checks = SizeCasePlanner(exercise).varied_checks
+    checks = SizeCasePlanner(exercise).calling_variant_checks
     axes: dict[str, set[Any]] = {"check": {check.id for check in checks}}
     axes["place"] = {place for check in checks for place in check.places}
     for axis, values in AXES.items():
@@ -69,7 +69,7 @@ def possible_pairs(exercise: Exercise, calls: list[Call]) -> set[frozenset[tuple
     return {pair for pair in pairs if can_meet(checks, dict(pair))}
 
 
-def can_meet(checks: Iterable[VariedCheck], pair: dict[str, Any]) -> bool:
+def can_meet(checks: Iterable[CallingVariantCheck], pair: dict[str, Any]) -> bool:
     """Return whether two values can be in one call of one of these checks."""
     for check in checks:
         is_this = pair.get("check", check.id) == check.id
@@ -102,8 +102,9 @@ def line(exercise: Exercise) -> str:
     met, possible = pairs_of(calls), possible_pairs(exercise, calls)
     large = sum(variant.scale is Scale.LARGE for _, _, variant in calls)
     sizes = ", ".join(f"{name} {size}" for name, size in largest_sizes(exercise).items())
+    in_variants = len(SizeCasePlanner(exercise).calling_variant_checks)
     columns = (
-        f"checks {len(exercise.checks)}  varied {len(SizeCasePlanner(exercise).varied_checks)}  calls {len(calls)}",
+        f"checks {len(exercise.checks)}  in variants {in_variants}  calls {len(calls)}",
         f"pairs {len(met & possible)} of {len(possible)}  large {large}  sizes {sizes}",
     )
     return "  ".join((exercise.id, *columns))

@@ -22,7 +22,7 @@ from tests.support.wrong_fixes import wrong_fix
 
 EXERCISE = "exercise_03"
 DECOY = "exercise_36"
-VARIED = {
+WITH_VARIATION = {
     "exercise_27": "buffers_left",
     "exercise_31": "gamma_of_zero_is_the_default",
     "exercise_32": "betas_of_the_first_group",
@@ -128,15 +128,15 @@ def test_the_script_of_every_starter_shows_the_failure_of_its_page(own_course, r
 
 @pytest.mark.slow
 def test_a_script_has_the_variation_of_its_check(course, own_course, run_cli, tmp_path_factory):
-    for exercise_id, name in VARIED.items():
+    for exercise_id, name in WITH_VARIATION.items():
         module, _ = own_course.editable_files(exercise_id)
         module.write_text(wrong_fix(course, exercise_id, name), encoding="utf-8")
     folder = tmp_path_factory.mktemp("scripts")
-    require_failures_of_the_page(own_course, run_cli, [*VARIED], folder)
-    for exercise_id in VARIED:
+    require_failures_of_the_page(own_course, run_cli, [*WITH_VARIATION], folder)
+    for exercise_id in WITH_VARIATION:
         script = (folder / f"{exercise_id}.py").read_text(encoding="utf-8")
-        varied = [check.varied_class() for check in load_exercise(own_course.description(exercise_id)).checks]
-        assert [name for name in varied if name and f"class {name}(" in script], exercise_id
+        classes = [check.variation_class() for check in load_exercise(own_course.description(exercise_id)).checks]
+        assert [name for name in classes if name and f"class {name}(" in script], exercise_id
 
 
 def test_a_state_dict_that_does_not_fit_is_loaded_again(own_course, run_cli):

@@ -4,15 +4,15 @@ import contextlib
 import re
 import warnings
 
+from grader.checks.calling_variant_calls import call_in_calling_variants
+from grader.checks.calling_variant_choice import fitting
 from grader.checks.case import Case, make_case
 from grader.checks.compare import Advice, Failure
 from grader.checks.context import Context, runs
 from grader.checks.outcome import FailureKind
 from grader.checks.proxies import ModuleProxy
 from grader.checks.session import SubjectRaisedError
-from grader.checks.variant_calls import call_in_calling_variants
-from grader.checks.variant_choice import fitting
-from grader.sandbox.calling_variants import CallingVariant, Dtype, GradientMode, Layout, Mode, VariantCall
+from grader.sandbox.calling_variants import CallingVariant, Dtype, GradientMode, MemoryLayout, Mode, VariantCall
 from grader.sandbox.text import as_arguments, excerpt
 from grader.spec.fields import size_of
 from grader.spec.properties import Property, Raises
@@ -23,7 +23,7 @@ CALLING_VARIANTS = (
         mode=Mode.TRAINING,
         gradients=GradientMode.INFERENCE_MODE,
         dtype=Dtype.FLOAT64,
-        layout=Layout.TRANSPOSED,
+        layout=MemoryLayout.TRANSPOSED,
     ),
 )
 """Calling variants in which an invalid call is repeated. The second one combines several changes."""

@@ -7,6 +7,8 @@ import torch
 from msgspec import structs
 
 from grader.checks import explanations, pictures
+from grader.checks.calling_variant_calls import compare_in_calling_variants
+from grader.checks.calling_variant_choice import fitting
 from grader.checks.case import Case, make_case
 from grader.checks.compare import (
     FLOAT32,
@@ -33,8 +35,6 @@ from grader.checks.properties.symmetries import PRECISE, roughly, scale_inputs
 from grader.checks.proxies import ModuleProxy
 from grader.checks.session import SubjectRaisedError
 from grader.checks.subjects import parts_of
-from grader.checks.variant_calls import compare_in_calling_variants
-from grader.checks.variant_choice import fitting
 from grader.sandbox.calling_variants import CallingVariant, Dtype, GradientMode, History, Mode
 from grader.spec.fields import MadeInput
 from grader.spec.properties import (

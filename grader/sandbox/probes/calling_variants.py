@@ -13,7 +13,7 @@ from grader.sandbox.calling_variants import (
     Dtype,
     GradientMode,
     History,
-    Layout,
+    MemoryLayout,
     Mode,
     Scale,
     Sharing,
@@ -319,13 +319,13 @@ def _gradient_mode(mode: GradientMode) -> contextlib.AbstractContextManager[Any]
     return contextlib.nullcontext()
 
 
-def _laid_out(value: Any, layout: Layout, sample_axis: int | None) -> Any:
+def _laid_out(value: Any, layout: MemoryLayout, sample_axis: int | None) -> Any:
     if not isinstance(value, torch.Tensor) or value.dim() < 2:  # noqa: PLR2004 - nothing to transpose
         return value
     match layout:
-        case Layout.EXPANDED:
+        case MemoryLayout.EXPANDED:
             return value if sample_axis is None else value.narrow(sample_axis, 0, 1).expand(value.shape)
-        case Layout.TRANSPOSED:
+        case MemoryLayout.TRANSPOSED:
             return value.transpose(0, -1).contiguous().transpose(0, -1)
     return value
 

@@ -4,9 +4,9 @@ import itertools
 
 import pytest
 
+from grader.checks.calling_variant_choice import AXES, LARGE_AXES, OF_FUNCTIONS
 from grader.checks.covering import covering_array
 from grader.checks.size_cases import size_cases_of
-from grader.checks.variant_choice import AXES, LARGE_AXES, OF_FUNCTIONS
 from grader.sandbox.calling_variants import CallingVariant, Dtype, History, Scale, Sharing
 from grader.spec.exercise import Exercise
 from grader.spec.loading import load_exercise

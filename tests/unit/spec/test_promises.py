@@ -39,7 +39,7 @@ class Checks:
 
     def test(self, word: str) -> bool:
         """Whether there is a hidden test, or a check with a variation of its own, with that in its name."""
-        varying = [check.id for check in self.exercise.checks if check.varied_class()]
+        varying = [check.id for check in self.exercise.checks if check.variation_class()]
         return bool(re.search(rf"def test_\w*{word}", self.hidden) or re.search(word, "\n".join(varying)))
 
     def are_huge(self) -> bool:

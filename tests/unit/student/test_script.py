@@ -11,7 +11,7 @@ from msgspec import structs
 from grader.checks.compare import Relation
 from grader.checks.reference import import_file
 from grader.checks.subjects import adapter_of
-from grader.sandbox.calling_variants import CallingVariant, Layout
+from grader.sandbox.calling_variants import CallingVariant, MemoryLayout
 from grader.sandbox.values import from_python, from_tensor
 from grader.spec.interface import Interface
 from grader.spec.kinds import KindName
@@ -26,7 +26,11 @@ def test_a_plain_argument_before_a_tensor_does_not_hide_the_layout_of_the_tensor
     exercise = load_exercise(ROOT / "solutions" / EXAMPLE / "exercise.yaml")
     arguments = {"flag": True, "x": from_tensor(torch.randn(2, 3))}
     call = MadeCall(
-        module=1, number=1, arguments=arguments, variant=CallingVariant(layout=Layout.EXPANDED), sample_axes={"x": 0}
+        module=1,
+        number=1,
+        arguments=arguments,
+        variant=CallingVariant(layout=MemoryLayout.EXPANDED),
+        sample_axes={"x": 0},
     )
     build = BuiltModule(number=1, entry=exercise.interface.entry(), arguments={})
     script = write_script(

@@ -19,7 +19,7 @@ from grader.sandbox.calling_variants import (
     Dtype,
     GradientMode,
     History,
-    Layout,
+    MemoryLayout,
     Mode,
     Scale,
     Sharing,
@@ -28,7 +28,7 @@ from grader.sandbox.calling_variants import (
 AXES: dict[str, tuple[StrEnum, ...]] = {
     "history": (*History,),
     "gradients": (*GradientMode,),
-    "layout": (*Layout,),
+    "layout": (*MemoryLayout,),
     "mode": (*Mode,),
     "dtype": (*Dtype,),
     "arguments": (*Arguments,),
@@ -41,14 +41,14 @@ FIRST: tuple[dict[str, StrEnum], ...] = (
         "mode": Mode.UNCHANGED,
         "gradients": GradientMode.NO_GRAD,
         "dtype": Dtype.FLOAT32,
-        "layout": Layout.CONTIGUOUS,
+        "layout": MemoryLayout.CONTIGUOUS,
     },
 )
 """Combinations of more than two values that occur in every check."""
 
 
 LARGE_AXES: dict[str, tuple[StrEnum, ...]] = {
-    "layout": (*Layout,),
+    "layout": (*MemoryLayout,),
     "gradients": (*GradientMode,),
     "mode": (*Mode,),
     "dtype": (*Dtype,),
@@ -60,7 +60,7 @@ OF_FUNCTIONS = {History.FRESH, History.SETTINGS, History.AFTER_OTHERS, History.I
 """The histories and the mode of functions, which have neither a state nor a dtype of their own."""
 
 
-class VariedCheck(Struct, frozen=True, kw_only=True):
+class CallingVariantCheck(Struct, frozen=True, kw_only=True):
     """A check that calls the module in calling variants.
 
     `places` are the size cases in which it does so. `sharing` are the places at which several inputs may be one tensor.
@@ -77,7 +77,7 @@ class VariedCheck(Struct, frozen=True, kw_only=True):
 
 @functools.lru_cache(maxsize=64)
 def choose_calling_variants(
-    checks: tuple[VariedCheck, ...],
+    checks: tuple[CallingVariantCheck, ...],
 ) -> dict[tuple[str, Hashable], tuple[CallingVariant, ...]]:
     """Return the calling variants of each check at each of its places.
 
@@ -137,19 +137,18 @@ def _fits(axes: dict[str, Sequence[Any]]) -> Callable[[int, int, int, int], bool
     def fits(axis: int, number: int, other: int, others_number: int) -> bool:
         one, two = values[axis][number], values[other][others_number]
         match one, two:
-            case VariedCheck(), Arguments():
+            case CallingVariantCheck(), Arguments():
                 return one.by_position or two is Arguments.BY_KEYWORD
-            case VariedCheck(), Mode() | History():
+            case CallingVariantCheck(), Mode() | History():
                 return two in OF_FUNCTIONS if one.of_function else two is not History.SETTINGS
-            case VariedCheck(), Sharing():
+            case CallingVariantCheck(), Sharing():
                 return bool(one.sharing) or two is Sharing.SEPARATE
-            case VariedCheck(), _ if axis == 0 and other == 1:
+            case CallingVariantCheck(), _ if axis == 0 and other == 1:
                 return two in one.places
             case _, Sharing() if axis == 1:
                 return two is Sharing.SEPARATE or any(place == one for _, place in sharing)
-            case History.INFERENCE_FIRST, GradientMode() if (
-                two is GradientMode.RECORDED
-            ):  # "" equals other axes' values
+            case History.INFERENCE_FIRST, GradientMode() if two is GradientMode.RECORDED:
+                # without the class, the pattern would match the value "" of any axis
                 return any(check.trains_after_inference for check in axes["check"])
             case History.CONVERTED, Dtype():
                 return two is Dtype.FLOAT64

@@ -32,7 +32,7 @@ from grader.sandbox.calling_variants import (
     CallingVariant,
     Dtype,
     History,
-    Layout,
+    MemoryLayout,
     Mode,
     Scale,
     VariantCall,
@@ -202,17 +202,17 @@ def _for_statistics(variant: CallingVariant) -> CallingVariant:
     """Return the variant for a module that keeps statistics. It never has equal samples, because their statistics would
     magnify rounding errors.
     """
-    layout = Layout.CONTIGUOUS if variant.layout is Layout.EXPANDED else variant.layout
+    layout = MemoryLayout.CONTIGUOUS if variant.layout is MemoryLayout.EXPANDED else variant.layout
     return structs.replace(variant, mode=Mode.UNCHANGED, layout=layout)
 
 
 def _of_the_same_values(call: VariantCall, everything: tuple[str, ...]) -> VariantCall:
     """Return the cheapest call in which a module without state returns the same values, with all gradients."""
     variant = call.variant
-    is_expanded = variant.layout is Layout.EXPANDED
+    is_expanded = variant.layout is MemoryLayout.EXPANDED
     plain = CallingVariant(
         dtype=variant.dtype,
-        layout=Layout.EXPANDED if is_expanded else Layout.CONTIGUOUS,
+        layout=MemoryLayout.EXPANDED if is_expanded else MemoryLayout.CONTIGUOUS,
         sharing=variant.sharing,
         scale=variant.scale,
     )
