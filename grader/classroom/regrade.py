@@ -1,12 +1,11 @@
 """Regrade submissions, and update scores when the points of an exercise change."""
 
-from collections.abc import Mapping
 from pathlib import Path
 from sqlite3 import Connection, Row
 from typing import Any
 
 import msgspec
-from msgspec import Struct, structs
+from msgspec import Struct
 
 from grader.classroom.gradebook import Gradebook, WorkKind
 from grader.classroom.gradebook.rows import as_json, trap_defect_rows, trap_result_columns, trap_verdict_columns
@@ -16,7 +15,7 @@ from grader.spec.exercise import Exercise
 from grader.trap import counting
 from grader.trap.result import TrapResult
 from grader.verdict.attribution import DefectStatus
-from grader.verdict.verdict import Result, Verdict, score_of
+from grader.verdict.verdict import Result, points_of, score_of
 
 
 class RecordedBatch(Struct, frozen=True, kw_only=True):
@@ -67,27 +66,6 @@ AFFECTED = (
 )
 
 
-def verdict_with_points(verdict: Verdict, exercise: Exercise) -> Verdict:
-    """Return the verdict with the points of this description, which may have changed since the verdict was made."""
-    worth = {defect.id: defect.points for defect in exercise.defects}
-    defects = [
-        structs.replace(
-            defect,
-            points=points_of(defect.id, defect.status, worth),
-            max_points=worth[defect.id],
-        )
-        for defect in verdict.defects
-    ]
-    statuses = {defect.id: defect.status for defect in defects}
-    score = score_of(exercise, statuses, is_fixed=verdict.outcome is Result.FIXED)
-    return structs.replace(verdict, defects=defects, score=score, max_score=exercise.max_score())
-
-
-def points_of(defect_id: str, status: DefectStatus, worth: Mapping[str, float]) -> float:
-    """Return the points for a defect of this status, if each defect is worth that much."""
-    return worth[defect_id] if status is DefectStatus.FIXED else 0.0
-
-
 def rescore(gradebook: Gradebook, exercise: Exercise, version: str, kind: WorkKind = WorkKind.MODULE) -> int:
     """Update the verdicts on this version of an exercise to its current points and defect numbers. Return how many.
 
@@ -133,7 +111,7 @@ def _update(
 
 def _rescore_verdict(connection: Connection, exercise: Exercise, verdict: Row) -> None:
     """Update one verdict's score, and its defects' points if it has defects of its own."""
-    worth, numbers = {defect.id: defect.points for defect in exercise.defects}, exercise.numbers()
+    described, numbers = {defect.id: defect for defect in exercise.defects}, exercise.numbers()
     found = connection.execute("SELECT defect, status FROM defects WHERE verdict = ?", (verdict["judged_in"],))
     statuses = {row["defect"]: DefectStatus(row["status"]) for row in found}
     if verdict["score"] is not None:
@@ -141,9 +119,9 @@ def _rescore_verdict(connection: Connection, exercise: Exercise, verdict: Row) -
         values = (score, exercise.max_score(), verdict["id"])
         connection.execute("UPDATE verdicts SET score = ?, max_score = ? WHERE id = ?", values)
     connection.execute("UPDATE defects SET number = -number WHERE verdict = ?", (verdict["id"],))
-    for defect, status in statuses.items():
-        if defect in worth:
+    for defect_id, status in statuses.items():
+        if defect := described.get(defect_id):
             connection.execute(
                 "UPDATE defects SET number = ?, max_points = ?, points = ? WHERE verdict = ? AND defect = ?",
-                (numbers[defect], worth[defect], points_of(defect, status, worth), verdict["id"], defect),
+                (numbers[defect.id], defect.points, points_of(defect, status), verdict["id"], defect.id),
             )

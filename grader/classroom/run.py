@@ -9,7 +9,7 @@ from msgspec import Struct, field
 from grader.classroom import tasks
 from grader.classroom.gradebook import Gradebook, SubmissionRecord, Versions, WorkKind
 from grader.classroom.layouts.files import SubmissionFiles
-from grader.classroom.regrade import rescore, verdict_with_points
+from grader.classroom.regrade import rescore
 from grader.classroom.tasks import GONE, Deduplicator, SubmissionLoader, Task, TaskResult
 from grader.errors import KitError, SpecError
 from grader.spec.exercise import Exercise
@@ -18,7 +18,7 @@ from grader.spec.paths import Course
 from grader.submission import Submission, Unreadable
 from grader.trap import counting
 from grader.trap.reading import is_unwritten, refuse_trap
-from grader.verdict.verdict import refuse
+from grader.verdict.verdict import refuse, verdict_with_points
 
 IN_FLIGHT = 4
 """Submissions in progress for each examiner, so that no examiner waits while the gradebook is written."""

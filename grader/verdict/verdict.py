@@ -8,7 +8,7 @@ from msgspec import Struct, structs
 
 from grader.checks.outcome import Examination, FailureKind, Finding, Outcome, Status
 from grader.errors import KitError
-from grader.spec.exercise import Exercise
+from grader.spec.exercise import Defect, Exercise
 from grader.submission import Submission, Unreadable, why_too_large
 from grader.verdict.attribution import NO_CLUES, Attribution, Clues, DefectStatus, Reason, UnknownReason, attribute
 from grader.verdict.key import Key
@@ -109,19 +109,8 @@ def make_verdict(
     if examination.unloadable is not None:
         return not_gradable(exercise, file, seed, examination.unloadable, examination)
     attribution = attribute(exercise, key, examination, clues)
-    numbers = exercise.numbers()
-    defects = [
-        DefectVerdict(
-            id=defect.id,
-            number=numbers[defect.id],
-            status=attribution.statuses[defect.id],
-            points=defect.points if attribution.statuses[defect.id] is DefectStatus.FIXED else 0.0,
-            max_points=defect.points,
-            stretch=defect.stretch,
-            reason=_reason(exercise, key, attribution, defect.id),
-        )
-        for defect in exercise.defects
-    ]
+    reasons = {defect.id: _reason(exercise, key, attribution, defect.id) for defect in exercise.defects}
+    defects = _defect_verdicts(exercise, attribution.statuses, reasons)
     all_fixed = all(defect.status is DefectStatus.FIXED for defect in defects if not defect.stretch)
     is_fixed = all_fixed and not attribution.regressions
     return Verdict(
@@ -150,11 +139,47 @@ def _reason(exercise: Exercise, key: Key, attribution: Attribution, defect: str)
     return reason
 
 
+def _defect_verdicts(
+    exercise: Exercise, statuses: Mapping[str, DefectStatus], reasons: Mapping[str, Reason | None]
+) -> list[DefectVerdict]:
+    """Return the status and points of each defect, in the order of the description."""
+    numbers = exercise.numbers()
+    return [
+        DefectVerdict(
+            id=defect.id,
+            number=numbers[defect.id],
+            status=statuses[defect.id],
+            points=points_of(defect, statuses[defect.id]),
+            max_points=defect.points,
+            stretch=defect.stretch,
+            reason=reasons[defect.id],
+        )
+        for defect in exercise.defects
+    ]
+
+
+def points_of(defect: Defect, status: DefectStatus | None) -> float:
+    """Return the points for a defect with this status; None if the verdict does not know the defect."""
+    return defect.points if status is DefectStatus.FIXED else 0.0
+
+
 def score_of(exercise: Exercise, statuses: Mapping[str, DefectStatus], *, is_fixed: bool) -> float:
     """Return the score by the description's current points; `is_fixed` if the verdict's result is `Result.FIXED`."""
-    fixed = [defect for defect in exercise.defects if statuses.get(defect.id) is DefectStatus.FIXED]
-    points = sum(defect.points for defect in fixed if not defect.stretch)
+    required = [defect for defect in exercise.defects if not defect.stretch]
+    points = sum(points_of(defect, statuses.get(defect.id)) for defect in required)
     return points + (exercise.nothing_else_broke if is_fixed else 0.0)
+
+
+def verdict_with_points(verdict: Verdict, exercise: Exercise) -> Verdict:
+    """Return the verdict with the points of this description, which may have changed since the verdict was made."""
+    described = {defect.id: defect for defect in exercise.defects}
+    defects = [
+        structs.replace(each, points=points_of(described[each.id], each.status), max_points=described[each.id].points)
+        for each in verdict.defects
+    ]
+    statuses = {each.id: each.status for each in defects}
+    score = score_of(exercise, statuses, is_fixed=verdict.outcome is Result.FIXED)
+    return structs.replace(verdict, defects=defects, score=score, max_score=exercise.max_score())
 
 
 def can_be_examined(read: Submission | Unreadable) -> TypeGuard[Submission]:
@@ -174,19 +199,8 @@ def not_gradable(
     exercise: Exercise, file: str, seed: int, unloadable: Finding, examination: Examination | None = None
 ) -> Verdict:
     """Return the verdict on a submission for which no check could run; `unloadable` says why."""
-    numbers = exercise.numbers()
-    defects = [
-        DefectVerdict(
-            id=defect.id,
-            number=numbers[defect.id],
-            status=DefectStatus.UNKNOWN,
-            points=0.0,
-            max_points=defect.points,
-            stretch=defect.stretch,
-            reason=Reason(kind=UnknownReason.NO_CHECK_RAN),
-        )
-        for defect in exercise.defects
-    ]
+    ids = [defect.id for defect in exercise.defects]
+    reason = Reason(kind=UnknownReason.NO_CHECK_RAN)
     where = f" ({unloadable.location})" if unloadable.location else ""
     return Verdict(
         exercise=exercise.id,
@@ -196,7 +210,7 @@ def not_gradable(
         score=0.0,
         max_score=exercise.max_score(),
         seed=seed,
-        defects=defects,
+        defects=_defect_verdicts(exercise, dict.fromkeys(ids, DefectStatus.UNKNOWN), dict.fromkeys(ids, reason)),
         regressions=[],
         checks=[],
         isolation=examination.isolation if examination else {},
