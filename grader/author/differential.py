@@ -10,10 +10,10 @@ from msgspec import Struct, structs
 
 from grader.author.mutants import Mutant, plain_lines
 from grader.checks.case import Case, make_case, seed_draws
-from grader.checks.compare import FLOAT32_GRADIENT, FLOAT64, Tolerance
 from grader.checks.proxies import MisfitError, ModuleProxy, Subject
 from grader.checks.reference import Reference
 from grader.checks.session import Session, SubjectError, SubjectRaisedError
+from grader.checks.tolerances import FLOAT32_GRADIENT, FLOAT64, Tolerance
 from grader.processes.workers import WorkerSource
 from grader.sandbox.values import flatten
 from grader.spec.exercise import Equivalent, Exercise

@@ -9,7 +9,12 @@ import torch
 from msgspec import Struct, structs
 
 from grader.checks.case import Case
-from grader.checks.compare import (
+from grader.checks.compare import Compared, Failure, compare, compare_gradients
+from grader.checks.outcome import FailureKind
+from grader.checks.pictures import NEGLIGIBLE, Gradients
+from grader.checks.proxies import ModuleProxy
+from grader.checks.session import SubjectRaisedError, unexpected_reply
+from grader.checks.tolerances import (
     FLOAT32,
     FLOAT64,
     FLOAT64_GRADIENT,
@@ -17,16 +22,8 @@ from grader.checks.compare import (
     GRADIENT_OF_LARGE_INPUTS,
     LARGE_INPUTS,
     LARGE_INPUTS_FLOAT64,
-    Compared,
-    Failure,
     Tolerance,
-    compare,
-    compare_gradients,
 )
-from grader.checks.outcome import FailureKind
-from grader.checks.pictures import NEGLIGIBLE, Gradients
-from grader.checks.proxies import ModuleProxy
-from grader.checks.session import SubjectRaisedError, unexpected_reply
 from grader.sandbox.calling_variants import (
     LARGE_SCALE,
     CallingVariant,

@@ -15,9 +15,9 @@ import torch
 from msgspec import Struct, structs
 
 from grader.checks import explanations, pictures
-from grader.checks.outcome import Explanation, FailureKind, Finding, Picture, parse_kind
+from grader.checks.outcome import FailureKind, Finding, parse_kind
 from grader.checks.pictures import NEGLIGIBLE, Gradients, WrongElement
-from grader.sandbox.calling_variants import CallingVariant
+from grader.checks.tolerances import FLOAT32, FLOAT32_GRADIENT, Tolerance
 from grader.sandbox.protocol import Other
 from grader.sandbox.text import as_index, excerpt, listed_first
 from grader.spec.kinds import Part
@@ -67,12 +67,14 @@ class Comparison(Struct, frozen=True, kw_only=True):
 class Failure(AssertionError):  # noqa: N818 - hidden checks raise it like an assertion
     """A property does not hold.
 
-    A hidden check raises `Failure("its-own-kind", "a sentence")`; the kit's own checks pass the finding's fields.
+    A hidden check raises `Failure("its-own-kind", "a sentence")`; the kit's own checks pass other `fields` of the
+    finding.
 
     `deviation` is compared with that of variants: a tensor of differences in units of the tolerance, a shape, or a set
-    of names; None if the kind suffices. `compared` identifies the compared values, for pictures. `wrong` is the element
-    that is furthest off. `comparison` is the comparison that failed. A hidden check passes `code` instead: the
-    comparison as an expression of Python, in which `outs` is the list of values that the submission's calls returned.
+    of names; None if the kind suffices. `compared` identifies the compared values, for pictures, and sets the finding's
+    `action` and `item`. `wrong` is the element that is furthest off. `comparison` is the comparison that failed. A
+    hidden check passes `code` instead: the comparison as an expression of Python, in which `outs` is the list of values
+    that the submission's calls returned.
     """
 
     def __init__(
@@ -80,42 +82,17 @@ class Failure(AssertionError):  # noqa: N818 - hidden checks raise it like an as
         kind: FailureKind | str,
         message: str = "",
         *,
-        action: str = "",
-        item: str = "",
-        place: str = "",
-        expected: str = "",
-        observed: str = "",
-        elements_off: int = 0,
-        elements: int = 0,
-        calling_variant: CallingVariant | None = None,
-        named_sizes: dict[str, int] | None = None,
-        explanation: Explanation | None = None,
-        picture: Picture | None = None,
         deviation: Any = None,
         compared: "Compared | None" = None,
         wrong: WrongElement | None = None,
         comparison: Comparison | None = None,
         code: str = "",
+        **fields: Any,
     ) -> None:
         kind, detail = parse_kind(kind)
         if compared is not None:
-            action, item = compared.action, compared.item
-        self.finding = Finding(
-            kind=kind,
-            detail=detail,
-            message=message,
-            calling_variant=calling_variant,
-            action=action,
-            item=item,
-            place=place,
-            expected=expected,
-            observed=observed,
-            elements_off=elements_off,
-            elements=elements,
-            named_sizes=named_sizes or {},
-            explanation=explanation,
-            picture=picture,
-        )
+            fields |= {"action": compared.action, "item": compared.item}
+        self.finding = Finding(kind=kind, detail=detail, message=message, **fields)
         self.deviation = deviation
         self.compared = compared
         self.wrong = wrong
@@ -264,41 +241,6 @@ def numbers(expected: float, observed: float) -> tuple[str, str]:
 
 class Advice(UserWarning):
     """Advice without an effect on the score: `warnings.warn(Advice(text))` shows it and does not fail the check."""
-
-
-class Tolerance(Struct, frozen=True, kw_only=True):
-    """How far an observed value may be from the expected one."""
-
-    relative: float
-    absolute: float
-    of_largest: float = 0.0
-    """This share of the tensor's largest value is added to `absolute`."""
-
-    def for_values(self, expected: torch.Tensor) -> "Tolerance":
-        """Return the tolerance for a tensor, with `of_largest` added to `absolute`; for integers, that of integers."""
-        if not (expected.is_floating_point() or expected.is_complex()):
-            return WHOLE
-        if not self.of_largest or not (finite := expected[expected.isfinite()]).numel():
-            return self
-        absolute = self.absolute + self.of_largest * float(finite.abs().max())
-        return Tolerance(relative=self.relative, absolute=absolute)
-
-
-FLOAT32 = Tolerance(relative=1e-4, absolute=1e-5)
-"""At these sizes, right implementations of attention in float32 differ by about 2e-6."""
-
-FLOAT32_GRADIENT = Tolerance(relative=1e-3, absolute=5e-5)
-FLOAT64 = Tolerance(relative=1e-9, absolute=1e-10)
-UNCHANGED = Tolerance(relative=0.0, absolute=1e-6)
-WHOLE = Tolerance(relative=0.0, absolute=0.5)  # for integers, which have no rounding error
-FLOAT64_GRADIENT = Tolerance(relative=1e-7, absolute=1e-9, of_largest=1e-10)
-GRADIENT_OF_ANY_SIZE = Tolerance(relative=1e-3, absolute=5e-5, of_largest=1e-5)
-"""For gradients that are sums over many samples or tokens, in float32."""
-GRADIENT_OF_LARGE_INPUTS = Tolerance(relative=1e-5, absolute=1e-6, of_largest=1e-8)
-"""In float64."""
-LARGE_INPUTS_FLOAT64 = Tolerance(relative=0.0, absolute=0.0, of_largest=1e-8)
-LARGE_INPUTS = Tolerance(relative=0.0, absolute=0.0, of_largest=1e-2)
-"""Scores in the thousands are rounded to a thousandth, which changes the weights of similar keys as much."""
 
 
 def compare(

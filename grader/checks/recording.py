@@ -23,7 +23,9 @@ from msgspec import Struct, structs
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 
-from grader.checks.compare import (
+from grader.checks.outcome import Examination, Finding, Outcome, Status, parse_kind
+from grader.checks.proxies import Pass
+from grader.checks.tolerances import (
     FLOAT32,
     FLOAT32_GRADIENT,
     FLOAT64,
@@ -32,8 +34,6 @@ from grader.checks.compare import (
     LARGE_INPUTS_FLOAT64,
     Tolerance,
 )
-from grader.checks.outcome import Examination, Finding, Outcome, Status, parse_kind
-from grader.checks.proxies import Pass
 from grader.errors import KitError
 from grader.sandbox.calling_variants import Dtype, VariantCall, from_plain
 from grader.sandbox.values import DTYPE_NAMES, TORCH_DTYPES, from_tensor, map_tensors

@@ -5,23 +5,14 @@ from contextlib import suppress
 import torch
 
 from grader.checks.case import Case
-from grader.checks.compare import (
-    FLOAT32,
-    Compared,
-    Comparison,
-    Failure,
-    Relation,
-    compare,
-    number,
-    require_finite,
-    require_form,
-)
+from grader.checks.compare import Compared, Comparison, Failure, Relation, compare, number, require_finite, require_form
 from grader.checks.context import Context, runs
 from grader.checks.outcome import FailureKind
 from grader.checks.outputs import nth_output, require_declared
 from grader.checks.properties.symmetries import scale_inputs
 from grader.checks.proxies import ModuleProxy
 from grader.checks.session import SubjectError
+from grader.checks.tolerances import FLOAT32
 from grader.sandbox.probes import dropout
 from grader.sandbox.values import flatten
 from grader.spec.properties import DropoutActsOnWeights, DropoutOnlyInTraining, KeepsDtype

@@ -10,7 +10,6 @@ from msgspec import Struct
 
 from grader.checks.case import Case
 from grader.checks.compare import (
-    UNCHANGED,
     Compared,
     Comparison,
     Failure,
@@ -27,6 +26,7 @@ from grader.checks.outcome import FailureKind, Map, Picture, PictureKind
 from grader.checks.outputs import declared_output, nth_output
 from grader.checks.proxies import ModuleProxy
 from grader.checks.session import SubjectError
+from grader.checks.tolerances import UNCHANGED
 from grader.spec.fields import MadeInput, Shape, shape_of
 from grader.spec.properties import (
     FutureDoesNotLeak,

@@ -7,20 +7,12 @@ from typing import Any
 import torch
 
 from grader.checks.case import VISIBLE_SHARE, Case, dead_row
-from grader.checks.compare import (
-    UNCHANGED,
-    Compared,
-    Tolerance,
-    compare,
-    extreme_numbers,
-    require_close,
-    require_finite,
-    require_form,
-)
+from grader.checks.compare import Compared, compare, extreme_numbers, require_close, require_finite, require_form
 from grader.checks.context import Context, runs
 from grader.checks.outputs import nth_output
 from grader.checks.proxies import ModuleProxy, Pass
 from grader.checks.session import SubjectRaisedError
+from grader.checks.tolerances import UNCHANGED, Tolerance
 from grader.sandbox.values import flatten
 from grader.spec.fields import sizes_of
 from grader.spec.properties import (

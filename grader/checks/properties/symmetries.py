@@ -6,19 +6,11 @@ import torch
 from msgspec import structs
 
 from grader.checks.case import Case
-from grader.checks.compare import (
-    FLOAT32,
-    FLOAT64,
-    LARGE_INPUTS,
-    Compared,
-    Tolerance,
-    extreme_numbers,
-    require_close,
-    require_shape,
-)
+from grader.checks.compare import Compared, extreme_numbers, require_close, require_shape
 from grader.checks.context import Context, runs
 from grader.checks.outcome import FailureKind
 from grader.checks.outputs import declared_output, nth_output
+from grader.checks.tolerances import FLOAT32, FLOAT64, LARGE_INPUTS, Tolerance
 from grader.sandbox.probes.calling_variants import finer
 from grader.spec.fields import shape_of
 from grader.spec.properties import HALVES, SAMPLES, PaddingChangesNothing, SamplesInAnyOrder, UnchangedBy

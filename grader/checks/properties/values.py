@@ -11,7 +11,6 @@ from grader.checks.calling_variant_calls import compare_in_calling_variants
 from grader.checks.calling_variant_choice import fitting
 from grader.checks.case import Case, make_case
 from grader.checks.compare import (
-    FLOAT32,
     Compared,
     Comparison,
     Failure,
@@ -35,6 +34,7 @@ from grader.checks.properties.symmetries import PRECISE, roughly, scale_inputs
 from grader.checks.proxies import ModuleProxy
 from grader.checks.session import SubjectRaisedError
 from grader.checks.subjects import parts_of
+from grader.checks.tolerances import FLOAT32
 from grader.sandbox.calling_variants import CallingVariant, Dtype, GradientMode, History, Mode
 from grader.spec.fields import MadeInput
 from grader.spec.properties import (

@@ -4,7 +4,8 @@
 
 import torch
 
-from grader.checks.compare import FLOAT32, Failure, number
+from grader.checks.compare import Failure, number
+from grader.checks.tolerances import FLOAT32
 
 B, C, M, N = 2, 5, 3, 4
 ARGUMENTS = {"channels": C, "heads": 2, "dim_head": 6}

@@ -4,7 +4,8 @@
 
 import torch
 
-from grader.checks.compare import FLOAT32, require_close, require_form
+from grader.checks.compare import require_close, require_form
+from grader.checks.tolerances import FLOAT32
 
 B, T, D = 3, 5, 4
 ARGUMENTS = {"d_in": D, "d_out": 12, "num_heads": 2, "context_length": 8}

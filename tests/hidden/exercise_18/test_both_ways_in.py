@@ -4,16 +4,8 @@
 
 import torch
 
-from grader.checks.compare import (
-    FLOAT32,
-    Failure,
-    Tolerance,
-    compare,
-    number,
-    require_close,
-    require_shape,
-    require_tensor,
-)
+from grader.checks.compare import Failure, compare, number, require_close, require_shape, require_tensor
+from grader.checks.tolerances import FLOAT32, Tolerance
 
 B, T, S, D = 2, 3, 5, 12
 ARGUMENTS = {"d_model": D, "n_heads": 2}

@@ -2,7 +2,8 @@
 
 # B batch, T moves, E model size
 
-from grader.checks.compare import UNCHANGED, Failure, require_shape, require_tensor
+from grader.checks.compare import Failure, require_shape, require_tensor
+from grader.checks.tolerances import UNCHANGED
 
 B, T, E = 2, 6, 16
 BASE = 50.0

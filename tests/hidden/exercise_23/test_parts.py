@@ -1,6 +1,7 @@
 """A text given in two parts."""
 
-from grader.checks.compare import FLOAT32, Failure, number
+from grader.checks.compare import Failure, number
+from grader.checks.tolerances import FLOAT32
 
 
 def test_a_text_in_two_parts_is_one_text(subject, gaussian):

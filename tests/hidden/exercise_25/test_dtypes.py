@@ -4,7 +4,8 @@
 
 import torch
 
-from grader.checks.compare import Tolerance, compare
+from grader.checks.compare import compare
+from grader.checks.tolerances import Tolerance
 
 B, T, W = 2, 3, 8
 ROUNDING = {

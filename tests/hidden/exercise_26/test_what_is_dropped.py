@@ -4,7 +4,8 @@
 
 import torch
 
-from grader.checks.compare import FLOAT32, Failure, compare, number, require_shape, require_tensor
+from grader.checks.compare import Failure, compare, number, require_shape, require_tensor
+from grader.checks.tolerances import FLOAT32
 
 B, W, H = 40, 12, 9
 CHANCE = 0.25

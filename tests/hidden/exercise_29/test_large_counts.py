@@ -2,7 +2,8 @@
 
 # N texts, T places, V vocabulary
 
-from grader.checks.compare import FLOAT64, compare
+from grader.checks.compare import compare
+from grader.checks.tolerances import FLOAT64
 
 N, T, V = 3, 4, 5
 COUNTS = (2_049, 100_003, 16_777_217)

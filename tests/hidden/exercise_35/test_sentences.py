@@ -4,7 +4,8 @@
 
 import torch
 
-from grader.checks.compare import UNCHANGED, Failure, number, require_shape, require_tensor
+from grader.checks.compare import Failure, number, require_shape, require_tensor
+from grader.checks.tolerances import UNCHANGED
 
 B, T, W = 3, 6, 12
 ARGUMENTS = {"width": W, "heads": 2}

@@ -3,19 +3,11 @@
 import pytest
 import torch
 
-from grader.checks.compare import (
-    FLOAT32,
-    LARGE_INPUTS,
-    Compared,
-    Failure,
-    compare,
-    naming_output_axes,
-    numbers,
-    require_form,
-)
+from grader.checks.compare import Compared, Failure, compare, naming_output_axes, numbers, require_form
 from grader.checks.properties.refusals import _not_mentioned
 from grader.checks.properties.side_effects import is_visible
 from grader.checks.properties.states import turns_in_words
+from grader.checks.tolerances import FLOAT32, LARGE_INPUTS
 from grader.sandbox.text import as_arguments, cut_middle, excerpt, listed_first
 from grader.spec.properties import CallsInTurn
 

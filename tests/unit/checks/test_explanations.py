@@ -5,9 +5,10 @@ import re
 import pytest
 import torch
 
-from grader.checks.compare import FLOAT32, Failure, require_close
+from grader.checks.compare import Failure, require_close
 from grader.checks.explanations import explain
 from grader.checks.outcome import Explanation, ExplanationKind
+from grader.checks.tolerances import FLOAT32
 from grader.report.findings import explanation_words, sentence
 from grader.submission import submission_from_text
 from grader.verdict.judge import open_judge

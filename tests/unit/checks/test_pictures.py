@@ -6,8 +6,9 @@ import pytest
 import torch
 
 from grader.checks import pictures
-from grader.checks.compare import FLOAT32, Compared, Failure, compare, compare_gradients, require_close
+from grader.checks.compare import Compared, Failure, compare, compare_gradients, require_close
 from grader.checks.outcome import Picture, PictureKind
+from grader.checks.tolerances import FLOAT32
 from grader.report.findings import sentence
 from grader.report.picture import draw, shaded
 from tests.support.judging import Judge

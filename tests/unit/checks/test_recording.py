@@ -10,12 +10,13 @@ import torch
 from safetensors.torch import load_file, save, save_file
 
 from grader.checks.case import seed_draws
-from grader.checks.compare import FLOAT32, FLOAT32_GRADIENT, FLOAT64, LARGE_INPUTS, LARGE_INPUTS_FLOAT64, compare
+from grader.checks.compare import compare
 from grader.checks.outcome import Status
 from grader.checks.proxies import Pass
 from grader.checks.recording import NotRecordedError, Recorder, Recording
 from grader.checks.reference import AbsentReference, Reference
 from grader.checks.reference_cache import ReferenceCache
+from grader.checks.tolerances import FLOAT32, FLOAT32_GRADIENT, FLOAT64, LARGE_INPUTS, LARGE_INPUTS_FLOAT64
 from grader.errors import KitError
 from grader.sandbox.calling_variants import CallingVariant, Dtype, VariantCall, to_plain
 from grader.sandbox.probes.calling_variants import call_in_variants
