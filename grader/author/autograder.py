@@ -28,7 +28,7 @@ from grader.spec.paths import PACKAGE, Course, is_special_file, product_draft, w
 from grader.submission import Submission, read_submission
 from grader.trap.implementations import files_for_traps
 from grader.verdict.judge import open_judge
-from grader.verdict.key import Key
+from grader.verdict.key import Key, encode_key
 from grader.verdict.verdict import Result
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -58,8 +58,6 @@ def write_autograder(course: Course, exercise_id: str, platform: str, output: Pa
     exercise = load_exercise(course.description(exercise_id))
     package = PackageFiles(course, exercise, AUTOGRADERS[platform])
 
-    from grader.verdict.signatures import encode_key  # loads torch
-
     with tempfile.TemporaryDirectory(prefix="autograder-") as temporary:
         folder = Path(temporary) / "package"
         for path, content in package.files().items():
@@ -80,7 +78,7 @@ def _prove(course: Course, exercise_id: str) -> Key:
     """Return the exercise's key; raise `BrokenExerciseError` unless starter and reference get the expected scores."""
     starter = course.pristine(course.editable_files(exercise_id)[0])
     with open_judge(course, spawn=not CAN_FORK or has_threads()) as judge:
-        from grader.verdict.signatures import KEY_SEED  # loads torch
+        from grader.verdict.key_making import KEY_SEED  # loads torch
 
         wanted = {starter: Result.NOT_FIXED, course.reference(exercise_id): Result.FIXED}
         for path, outcome in wanted.items():

@@ -11,7 +11,7 @@ from grader.student.locks import Lock, as_numbers, make_lock, steps_of
 from grader.student.mirror import Weights, initial_weights, mirrored_answers
 from grader.student.unlocking import WEIGHTS_DTYPE, LockedExplanations
 from grader.submission import submission_from_text
-from grader.verdict.signatures import KEY_SEED, extend_time_limit
+from grader.verdict.key_making import KEY_SEED, extend_time_limit
 
 LOCK_SEED = KEY_SEED - 1
 """The seed of the questions. It is never recorded, because recorded seeds count up from `KEY_SEED`."""

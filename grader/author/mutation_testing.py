@@ -11,7 +11,7 @@ from grader.processes.workers import WorkerSource
 from grader.spec.loading import load_exercise
 from grader.spec.paths import Course
 from grader.submission import submission_from_text
-from grader.verdict.signatures import has_key
+from grader.verdict.key_making import has_key
 
 SEED = 7
 

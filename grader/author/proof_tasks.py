@@ -25,9 +25,8 @@ from grader.spec.properties import Property
 from grader.submission import submission_from_text
 from grader.verdict.attribution import DefectStatus
 from grader.verdict.judge import Judge
-from grader.verdict.key import Key, defects_in, variant_name
+from grader.verdict.key import Key, defects_in, encode_key, variant_name
 from grader.verdict.near_misses import near_miss_texts
-from grader.verdict.signatures import encode_key
 from grader.verdict.verdict import Result, Verdict
 
 SEEDS = (7, 81_423, 1_234_567, 20_260_101, 2_000_000_011)

@@ -40,7 +40,7 @@ from grader.spec.loading import read_exercise
 from grader.spec.paths import Course, read_cache, write_cache, write_product
 from grader.trap.implementations import trap_digest
 from grader.verdict.digest import files_digest, key_digest, kit_digest
-from grader.verdict.signatures import has_key
+from grader.verdict.key_making import has_key
 
 T = TypeVar("T")
 

@@ -17,8 +17,8 @@ from grader.spec.paths import Course
 from grader.student.explanations import SOLUTION
 from grader.submission import submission_from_text
 from grader.verdict.key import Key, defects_in, variant_name
+from grader.verdict.key_making import KEY_SEED, extend_time_limit, find_key, require_all_passed
 from grader.verdict.near_misses import near_miss_texts
-from grader.verdict.signatures import KEY_SEED, extend_time_limit, find_key, require_all_passed
 
 MAX_SEEDS = 3
 MAX_BYTES = 1_300_000

@@ -315,8 +315,8 @@ class VariantComparison:
         self.passed = {each.check for each in examination.outcomes} - {
             each.check for each in failures if not each.changes_settings_only()
         }
-        self.explained_by = {name: self._explained(kinds) for name, kinds in key.signatures.items()}
-        self.candidates = [name for name, kinds in key.signatures.items() if not kinds.keys() & self.passed]
+        self.explained_by = {name: self._explained(signatures) for name, signatures in key.signatures.items()}
+        self.candidates = [name for name, signatures in key.signatures.items() if not signatures.keys() & self.passed]
         most = max((len(self.explained_by[name]) for name in self.candidates), default=0)
         self.matching_variants = [name for name in self.candidates if len(self.explained_by[name]) == most]
         self.unexplained: list[str] = [
@@ -355,7 +355,7 @@ class VariantComparison:
             fails_a_third=bool(alone) and 3 * len(differing) > len(own),
             fails_unexplained=any(self._fails_similarly(check, defect) for check in self.unexplained),
             fails_own_checks=any(
-                self.failed.get(check) == kind for check, kind in self._key.signatures[defect].items()
+                self.failed.get(check) == signature for check, signature in self._key.signatures[defect].items()
             ),
             partial_fixes=self._partial_fixes(defect),
             is_ruled_out=not any(has_defect(name, defect) for name in self.candidates),
@@ -390,8 +390,8 @@ class VariantComparison:
         A defect may fail the checks in its own signatures, and also checks that are in no variant's signatures, because
         at some seeds it fails more checks.
         """
-        kinds = self._key.signatures
-        own = kinds[defect].keys() | (set(self.unexplained) - {check for name in kinds for check in kinds[name]})
+        in_the_key = {check for signatures in self._key.signatures.values() for check in signatures}
+        own = self._key.signatures[defect].keys() | (set(self.unexplained) - in_the_key)
         return [check for check in self.unexplained if check in own]
 
     def regressions(self, fixed: Collection[str]) -> list[str]:
@@ -430,13 +430,14 @@ class VariantComparison:
         first = (checks or self.unexplained or [*self.failed])[0]
         return Reason(kind=UnknownReason.FAILS_DIFFERENTLY, check=first)
 
-    def _explained(self, kinds: dict[str, str]) -> set[str]:
+    def _explained(self, signatures: dict[str, str]) -> set[str]:
         """Return the failures that a variant with these signatures also has."""
-        return {check for check, kind in self.failed.items() if kinds.get(check) == kind} - self._clues.unmatched
+        same = {check for check, signature in self.failed.items() if signatures.get(check) == signature}
+        return same - self._clues.unmatched
 
-    def _fails_just(self, kinds: dict[str, str]) -> bool:
+    def _fails_just(self, signatures: dict[str, str]) -> bool:
         """Return whether a variant with these signatures has all these failures, perhaps with other numbers."""
-        return all(kinds.get(check) == kind for check, kind in self.failed.items())
+        return all(signatures.get(check) == signature for check, signature in self.failed.items())
 
     def _has_signal(self) -> bool:
         """Return whether a check that compares the module's outputs passes, or a defect explains all that fail.
@@ -473,14 +474,14 @@ class VariantComparison:
 
     def _failed_without(self, defect: str) -> set[str]:
         """Return the checks that some variant without the defect fails."""
-        kinds = self._key.signatures
-        return {check for name in kinds if not has_defect(name, defect) for check in kinds[name]}
+        without = [signatures for name, signatures in self._key.signatures.items() if not has_defect(name, defect)]
+        return {check for signatures in without for check in signatures}
 
     def _own_checks(self, defect: str) -> set[str]:
         """Return a defect's own checks, without checks that found the right values and failed only afterwards."""
-        past = {check for check, kind in self.failed.items() if kind in AFTER_VALUES} - self._clues.unmatched
-        kinds = self._key.signatures[defect]
-        return {check for check, kind in kinds.items() if kind in WITH_GRADIENTS or check not in past}
+        past = {check for check, signature in self.failed.items() if signature in AFTER_VALUES} - self._clues.unmatched
+        signatures = self._key.signatures[defect]
+        return {check for check, signature in signatures.items() if signature in WITH_GRADIENTS or check not in past}
 
     def _fails_similarly(self, check: str, defect: str) -> bool:
         """Return whether a check fails as with the defect: with the same signature, or with wrong numbers in both."""

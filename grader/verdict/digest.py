@@ -63,7 +63,7 @@ UNUSED = ("ctx", "kind", "type_comment")
 
 
 def key_digest(course: Course, exercise_id: str) -> str:
-    """Digest what an exercise's signatures depend on."""
+    """Digest everything that an exercise's key depends on."""
     parts = (torch_version(), kit_digest(course), exercise_digest(course, exercise_id))
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 

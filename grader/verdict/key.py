@@ -1,19 +1,25 @@
 """The key of an exercise, and the names of its variants."""
 
+import msgspec
 from msgspec import Struct
 
 
 class Key(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """How every variant of an exercise behaves, and the syntax trees of its methods; both by `variant_name`."""
+    """The signatures of every variant of an exercise, and the syntax trees of its methods; both by `variant_name`."""
 
     digest: str
-    """What the signatures depend on."""
+    """A digest of everything that the key depends on."""
     signatures: dict[str, dict[str, str]]
     """By check, the signatures of the checks that the variant fails."""
     methods: dict[str, dict[str, str]]
     """By method, a fingerprint of each statement's syntax tree. Empty in a sealed edition."""
     near_misses: dict[str, dict[str, str]] = {}
     """The signatures of each near miss, alone and beside other defects; by the name of near miss and defects."""
+
+
+def encode_key(key: Key) -> bytes:
+    """Return the content of key.json."""
+    return msgspec.json.format(msgspec.json.encode(key, order="sorted"), indent=1) + b"\n"
 
 
 REFERENCE = ""

@@ -14,8 +14,8 @@ from grader.spec.fragments import make_near_miss, put_back
 from grader.spec.paths import Course
 from grader.submission import Submission, read_submission, submission_from_text
 from grader.verdict.key import Key, has_defect, variant_name
+from grader.verdict.key_making import find_key
 from grader.verdict.matching import find_standing_fixes, is_same
-from grader.verdict.signatures import find_key
 
 MAX_EXAMINATIONS = 16
 """How many examinations of variants at single points are kept, each of a few megabytes at most."""
@@ -25,11 +25,11 @@ Fingerprint = Callable[[Submission], str]
 
 
 class VariantSource(ABC):
-    """The variants of one exercise: their signatures and their examinations."""
+    """The variants of one exercise: the key and the examinations."""
 
     @abstractmethod
     def key(self) -> Key:
-        """Return the signatures; raise `BrokenExerciseError` if the reference fails its own checks."""
+        """Return the exercise's key; raise `BrokenExerciseError` if the reference fails its own checks."""
 
     @abstractmethod
     def seed_for(self, seed: int) -> int:

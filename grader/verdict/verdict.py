@@ -1,4 +1,4 @@
-"""Make a verdict from outcomes and signatures: defects fixed, regressions, score. Pure functions."""
+"""Make a verdict from outcomes and the key: defects fixed, regressions, score. Pure functions."""
 
 from collections.abc import Mapping
 from enum import StrEnum

@@ -34,7 +34,7 @@ from grader.report.phrases import story
 from grader.spec.exercise import Exercise
 from grader.spec.loading import load_exercise
 from grader.spec.paths import Course
-from grader.verdict.signatures import has_key
+from grader.verdict.key_making import has_key
 from tests.support.commands import run_program
 from tests.support.sampling import others_slow
 

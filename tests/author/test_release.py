@@ -48,7 +48,7 @@ from grader.student.unlocking import read_locked
 from grader.submission import submission_from_text
 from grader.verdict.attribution import DefectStatus
 from grader.verdict.judge import open_judge
-from grader.verdict.signatures import KEY_SEED
+from grader.verdict.key_making import KEY_SEED
 from grader.verdict.verdict import Verdict
 from tests.support.forgetting import forget_descriptions
 from tests.support.paths import ROOT

@@ -245,7 +245,7 @@ RUN_CHECKS = {
     "grader.student.replay",
     "grader.student.script",
     "grader.student.unlocking",
-    "grader.verdict.signatures",
+    "grader.verdict.key_making",
     "grader.verdict.variants",
 }
 """Modules of these rooms that run checks, and those that only they import."""

@@ -26,7 +26,7 @@ from grader.submission import submission_from_text
 from grader.verdict.attribution import DefectStatus
 from grader.verdict.digest import meaning
 from grader.verdict.key import Key, variant_name
-from grader.verdict.signatures import KEY_SEED, extend_time_limit
+from grader.verdict.key_making import KEY_SEED, extend_time_limit
 from grader.verdict.verdict import Result, make_verdict
 
 SECOND_SEED = 81_423

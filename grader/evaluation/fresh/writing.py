@@ -19,8 +19,7 @@ from grader.spec.exercise import Exercise
 from grader.spec.paths import Course
 from grader.student.notebook_file import notebook_content
 from grader.verdict.digest import key_digest
-from grader.verdict.key import Key
-from grader.verdict.signatures import encode_key
+from grader.verdict.key import Key, encode_key
 
 THEME = "Fresh hunts"
 INTERFACE = "## The interface a fix must keep"

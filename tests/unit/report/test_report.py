@@ -18,7 +18,7 @@ from grader.report.terminal import render_terminal
 from grader.spec.exercise import Limits, Seconds
 from grader.spec.loading import load_exercise
 from grader.submission import submission_from_text
-from grader.verdict.signatures import find_key
+from grader.verdict.key_making import find_key
 from grader.verdict.verdict import Verdict, make_verdict
 from tests.support.judging import SEED
 from tests.support.paths import CORPUS

@@ -2,8 +2,8 @@
 
 import pytest
 
-from grader.verdict.key import Key
-from grader.verdict.signatures import _read_key, encode_key
+from grader.verdict.key import Key, encode_key
+from grader.verdict.key_making import _read_key
 
 DIGEST = "d1"
 SOUND = Key(digest=DIGEST, signatures={"": {}, "mask": {"values": "failed:values"}}, methods={"": {}, "mask": {}})

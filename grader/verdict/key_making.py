@@ -1,4 +1,4 @@
-"""Make, load and store an exercise's key: the signatures of all its variants."""
+"""Find an exercise's key: load the one that fits, or make it by examining every variant."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,7 +14,7 @@ from grader.spec.fragments import make_variant
 from grader.spec.paths import Course, read_cache, write_versioned_cache
 from grader.submission import submission_from_text
 from grader.verdict.digest import key_digest
-from grader.verdict.key import REFERENCE, Key, variant_name
+from grader.verdict.key import REFERENCE, Key, encode_key, variant_name
 from grader.verdict.near_misses import near_miss_texts
 
 KEY_SEED = 20_260_101
@@ -115,11 +115,6 @@ def require_all_passed(exercise_id: str, examination: Examination) -> None:
         raise BrokenExerciseError(
             f"the reference of {exercise_id} fails its own checks, so nothing is graded: " + "; ".join(problems)
         )
-
-
-def encode_key(key: Key) -> bytes:
-    """Return the content of key.json."""
-    return msgspec.json.format(msgspec.json.encode(key, order="sorted"), indent=1) + b"\n"
 
 
 def _read_key(path: Path, digest: str) -> Key | None:
