@@ -2,7 +2,7 @@
 
 `limits.seconds` in exercise.yaml limits a submission: `load`, `check` (the most that a check may allow), and `total`.
 `TimeBudget` keeps these limits, `workers.py:Worker.request` waits until the deadline, and `checks/session.py` kills the
-worker once it has passed.
+worker once it has passed. `trap/relay.py` keeps the deadlines of traps.
 """
 
 import time
@@ -65,6 +65,33 @@ DISK_LOOKS = 10
 """How often to look, after a missed deadline, whether the worker waits for a disk: between two waits it runs."""
 
 SECONDS_BETWEEN_LOOKS = 0.005
+
+
+# Traps: the tests of a student run on several implementations.
+
+TEST_SECONDS = 2.0
+"""The most seconds of one run of a test, without the time of the subject."""
+
+TRAP_SECONDS = 8.0
+"""The most seconds of all runs of all tests."""
+
+COLLECT_SECONDS = 5.0
+"""The most seconds until pytest has collected the tests."""
+
+SUBJECT_SECONDS = 2.0
+"""The most seconds of one reply of the subject."""
+
+LEAST_TEST_WAIT = 0.02
+"""A test gets extra time only if it has waited at least this long for a processor."""
+
+TRAP_ANSWER_SECONDS = 60.0
+"""The most seconds for one trap in a pool, with all its processes, on a busy machine."""
+
+TRAP_PROOF_SECONDS = 120.0
+"""The most seconds of all runs of a model trap's tests in a proof, where they run on every wrong fix."""
+
+TRAP_PROOF_ANSWER_SECONDS = 600.0
+"""The most seconds for the proof of one model trap in a pool, with all its processes."""
 
 
 class ProcessorTime(Struct, frozen=True, kw_only=True):

@@ -6,11 +6,11 @@ import msgspec
 from msgspec import Struct
 from rich.text import Text
 
+from grader.processes.deadlines import TEST_SECONDS, TRAP_SECONDS
 from grader.report.console import Line, beside, printable, render_page
 from grader.report.phrases import Shell, counted, points
 from grader.sandbox.traps.messages import MAX_TESTS
 from grader.trap.counting import SUBSETS_POINTS
-from grader.trap.relay import TEST_SECONDS, TRAP_SECONDS
 from grader.trap.result import Caught, DefectResult, Standing, TestResult, TrapResult
 
 LABEL_WIDTH = 12

@@ -134,7 +134,8 @@ class Seconds(Record, frozen=True, kw_only=True):
     check: Duration = 5.0
     """The largest limit for one check.
 
-    A check's own limit depends on the reference's time. It is at least 3 s, and 1 s once the submission has hung.
+    A check's own limit depends on the reference's time. Its minimum is in `grader/processes/deadlines.py`:
+    `LEAST_CHECK_SECONDS`, or `LEAST_AFTER_A_HANG` once the submission has hung.
     """
     total: Duration = 8.0
     """The limit for the submission as a whole."""

@@ -11,6 +11,7 @@ from pathlib import Path
 from msgspec import structs
 
 from grader.errors import UsageError
+from grader.processes.deadlines import TRAP_SECONDS
 from grader.processes.worker_source import open_worker_source
 from grader.processes.workers import WorkerSource
 from grader.sandbox.protocol import TestRun
@@ -28,7 +29,7 @@ from grader.trap.counting import (
     with_points,
 )
 from grader.trap.implementations import Home, Implementation, Role, implementations_at_home, implementations_of
-from grader.trap.relay import BY_ITSELF, TRAP_SECONDS, Ending, Relay, Trap, TrapSession
+from grader.trap.relay import BY_ITSELF, Ending, Relay, Trap, TrapSession
 from grader.trap.result import TrapResult
 
 RUNS = 3

@@ -2,6 +2,7 @@
 
 from msgspec import Struct
 
+from grader.processes.deadlines import TRAP_ANSWER_SECONDS, TRAP_PROOF_ANSWER_SECONDS
 from grader.processes.examiner_process import Request, Service
 from grader.processes.pool import ExaminerPool, PoolClient
 from grader.spec.paths import Course
@@ -10,14 +11,6 @@ from grader.trap.relay import Trap
 from grader.trap.result import TrapResult
 
 SERVICE = "grader.trap.service"
-MAX_SECONDS = 60.0
-"""The most seconds for one trap, with all its processes, on a busy machine."""
-
-PROOF_SECONDS = 600.0
-"""The same for the proof of a model trap, whose tests run on every wrong fix."""
-
-PROOF_TEST_SECONDS = 120.0
-"""The most seconds of all tests of a model trap in a proof."""
 
 
 class TrapRequest(Struct, frozen=True, kw_only=True):
@@ -52,7 +45,7 @@ class PooledTrapJudge:
         request = Request(
             body=TrapRequest(exercise=exercise_id, trap=trap, seed=seed, is_proof=is_proof, home=home),
             name=trap.name,
-            seconds=PROOF_SECONDS if is_proof else MAX_SECONDS,
+            seconds=TRAP_PROOF_ANSWER_SECONDS if is_proof else TRAP_ANSWER_SECONDS,
             topic=exercise_id,
             stamps=self._course.stamps(exercise_id),
         )

@@ -12,6 +12,7 @@ from typing import TypeVar
 from msgspec import Struct, structs
 
 from grader.errors import KitError
+from grader.processes.deadlines import COLLECT_SECONDS, LEAST_TEST_WAIT, SUBJECT_SECONDS, TEST_SECONDS, TRAP_SECONDS
 from grader.processes.workers import (
     UNREPORTED,
     DiedError,
@@ -39,23 +40,8 @@ from grader.spec.exercise import Exercise
 from grader.spec.paths import TRAP
 from grader.submission import Submission
 
-TEST_SECONDS = 2.0
-"""The most seconds of one run of a test, without the time of the subject."""
-
-TRAP_SECONDS = 8.0
-"""The most seconds of all runs of all tests."""
-
-COLLECT_SECONDS = 5.0
-"""The most seconds until pytest has collected the tests."""
-
-SUBJECT_SECONDS = 2.0
-"""The most seconds of one reply of the subject."""
-
 GRID_SECONDS = 0.001
 """A reply reaches its test this long after the request, or 2, 4, 8, ... times as long."""
-
-LEAST_WAIT = 0.02
-"""A test gets extra time only if it has waited at least this long for a processor."""
 
 MAX_TRANSCRIPTS_BYTES = 512 << 20
 """The most bytes of all transcripts of a trap, which the examiner keeps for the replay."""
@@ -134,7 +120,7 @@ class TimeUpError(Exception):
     """The trap has used all its time."""
 
 
-class Budget:
+class TrapBudget:
     """What a trap may still use, in all lanes together: seconds of its tests, and bytes of transcripts."""
 
     def __init__(self, seconds: float) -> None:
@@ -181,7 +167,7 @@ class Relay:
         """`name` is the module name of every implementation."""
         self._source, self._exercise, self._trap = source, exercise, trap
         self._strict, self._name = strict, name
-        self.budget = Budget(seconds)
+        self.budget = TrapBudget(seconds)
 
     def run(
         self, subject: Submission, *, seeds: Sequence[int] = (), runs: Sequence[TestRun] = (), noisy: int | None = None
@@ -270,7 +256,7 @@ class _Process:
         session: TrapSession,
         worker: Worker,
         replies: "_Subject | _Recorded",
-        budget: Budget,
+        budget: TrapBudget,
         earlier: str,
     ) -> None:
         self._trap, self._exercise, self._session = trap, exercise, session
@@ -372,7 +358,7 @@ class _Process:
         self._started = self._moment(self._waited)
         self._digest.update(f"test {self._current.test} seed {self._current.seed}".encode())
         self._is_last = self._budget.left < TEST_SECONDS
-        self._deadline = time.monotonic() + min(TEST_SECONDS, max(self._budget.left, LEAST_WAIT))
+        self._deadline = time.monotonic() + min(TEST_SECONDS, max(self._budget.left, LEAST_TEST_WAIT))
         self._worker.send_test_message(self._current, time.monotonic() + TEST_SECONDS)
 
     def _collect(self, message: Collected) -> None:
@@ -457,7 +443,7 @@ def _patiently(worker: Worker, receive: Callable[[float], Received], deadline: f
             return receive(deadline)
         except TimeoutError:
             waited = worker.waited()
-            if waited - granted < LEAST_WAIT:
+            if waited - granted < LEAST_TEST_WAIT:
                 raise
             deadline, granted = time.monotonic() + waited - granted, waited
 

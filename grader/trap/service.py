@@ -4,13 +4,13 @@ import sys
 from contextlib import closing
 from pathlib import Path
 
+from grader.processes.deadlines import TRAP_PROOF_SECONDS, TRAP_SECONDS
 from grader.processes.examiner_process import Requests, run_service
 from grader.processes.worker_source import open_worker_source
 from grader.spec.paths import Course
 from grader.trap.implementations import Role
 from grader.trap.judge import TrapJudge
-from grader.trap.pooled import PROOF_TEST_SECONDS, TrapRequest
-from grader.trap.relay import TRAP_SECONDS
+from grader.trap.pooled import TrapRequest
 
 PROVED_ROLES = (Role.RIGHT, Role.DEFECTIVE)
 """The roles of the implementations on which a model trap is proven."""
@@ -28,7 +28,7 @@ def _serve() -> None:
                 seed=request.seed,
                 home=request.home,
                 roles=PROVED_ROLES if request.is_proof else tuple(Role),
-                seconds=PROOF_TEST_SECONDS if request.is_proof else TRAP_SECONDS,
+                seconds=TRAP_PROOF_SECONDS if request.is_proof else TRAP_SECONDS,
                 is_proof=request.is_proof,
             )
             source.settle()

@@ -10,6 +10,7 @@ import msgspec
 import pytest
 from msgspec import structs
 
+from grader.processes.deadlines import TRAP_SECONDS
 from grader.report.trap import render_trap, render_trap_json
 from grader.sandbox.traps.messages import Finished
 from grader.spec.loading import load_exercise
@@ -17,7 +18,7 @@ from grader.submission import submission_from_text
 from grader.trap import judge, relay
 from grader.trap.counting import Observation, count_tests
 from grader.trap.implementations import Role, implementations_of
-from grader.trap.relay import TRAP_SECONDS, Ending, Relay, Trap
+from grader.trap.relay import Ending, Relay, Trap
 from grader.trap.result import Caught, Standing, TrapResult
 from tests.support.commands import Done
 from tests.support.hostile_traps import hostile_trap
@@ -303,7 +304,7 @@ def test_a_trap_that_keeps_the_subject_busy_ends_with_its_time(traps: Traps) -> 
     result = traps(EXERCISE, SLOW_SUBJECT)
     assert result.is_time_up or the_test(result).standing is Standing.TOO_SLOW
     assert result.score == 0.0
-    assert time.monotonic() - started < 10 * relay.TRAP_SECONDS
+    assert time.monotonic() - started < 10 * TRAP_SECONDS
 
 
 def test_a_run_without_a_replay_has_another_cause_unless_the_time_is_up(traps: Traps) -> None:

@@ -22,7 +22,7 @@ MODULES = [
 ]
 
 STATEFUL = (
-    "grader.classroom.layouts.archives.Budget",
+    "grader.classroom.layouts.archives.UnpackingBudget",
     "grader.classroom.run.Progress",
     "grader.processes.worker_source._PendingRequest",
     "grader.processes.worker_source._PendingWorker",

@@ -52,7 +52,7 @@ EARLIEST_YEAR = 1980
 """The year in a zip if the time is unknown."""
 
 
-class Budget(Struct, kw_only=True):
+class UnpackingBudget(Struct, kw_only=True):
     """The remaining limits for archives: their number, their bytes, the files in them, and the unpacked bytes."""
 
     archives: int
@@ -109,12 +109,12 @@ class Unpacker:
             _unpack_shares(archive, target, path.name, skipped, find_students)
 
         try:
-            return self._unpack(path, Budget.of_class(), unpack_members)
+            return self._unpack(path, UnpackingBudget.of_class(), unpack_members)
         except Exception as error:
             problem = f"{WORDS[SkippedKind.CLOSED]}: {printable(path.name)} ({printable(_reason(error))})"
             raise UsageError(f"{problem}; give a zip that opens, or a folder with its files") from error
 
-    def unpack(self, path: Path, name: str, skipped: SkippedFiles, budget: Budget) -> Path | None:
+    def unpack(self, path: Path, name: str, skipped: SkippedFiles, budget: UnpackingBudget) -> Path | None:
         """Return the folder with an archive's files, or None if it cannot be opened. Record what is left out.
 
         Its size is subtracted from the student's budget.
@@ -141,7 +141,9 @@ class Unpacker:
             skipped.add(SkippedKind.CLOSED, name, _reason(error))
         return None
 
-    def _unpack(self, path: Path, budget: Budget, unpack_members: Callable[[zipfile.ZipFile, Path], None]) -> Path:
+    def _unpack(
+        self, path: Path, budget: UnpackingBudget, unpack_members: Callable[[zipfile.ZipFile, Path], None]
+    ) -> Path:
         """Return the folder with an archive's files. Raise many kinds of errors if it cannot be opened."""
         target = Path(tempfile.mkdtemp(dir=self._folder.name))
         self._unpacked.append(target)
@@ -174,11 +176,11 @@ def _unpack_shares(
     archive: zipfile.ZipFile, target: Path, name: str, skipped: SkippedFiles, find_students: FindStudents
 ) -> None:
     """Unpack the archive of a class, and record each share from which nothing can be unpacked."""
-    budget = Budget.of_class()
-    budgets: dict[str, Budget] = {}
+    budget = UnpackingBudget.of_class()
+    budgets: dict[str, UnpackingBudget] = {}
     named: set[str] = set()
     for share, member in _in_fair_order(archive.infolist(), find_students):
-        own = budgets.setdefault(share, Budget.of_share())
+        own = budgets.setdefault(share, UnpackingBudget.of_share())
         own.members -= 1
         budget.members -= 1
         if min(own.members, budget.members) < 0:

@@ -12,7 +12,7 @@ from typing import Protocol
 from msgspec import Struct, structs
 
 from grader.classroom.gradebook.rows import WorkKind
-from grader.classroom.layouts.archives import Budget, Unpacker
+from grader.classroom.layouts.archives import Unpacker, UnpackingBudget
 from grader.classroom.layouts.files import (
     SUFFIXES,
     ModuleNames,
@@ -115,7 +115,7 @@ class UnitSubmissions:
         report_hidden_folders(root, "", skipped)
         self._units = _with_own_ids(list(self._without_links(layout.units(root, list_folder(root), skipped))), skipped)
         self._kept = unpacker.count()
-        self._budgets: defaultdict[str, Budget] = defaultdict(Budget.of_student)
+        self._budgets: defaultdict[str, UnpackingBudget] = defaultdict(UnpackingBudget.of_student)
         self.total = len(self._units)
 
     def _without_links(self, units: Iterable[Unit]) -> Iterator[Unit]:

@@ -16,11 +16,11 @@ from grader.evaluation.answers import extract_code, extract_tests
 from grader.evaluation.catalogue import Hunt, hunt_of
 from grader.evaluation.guided.tasks import assess_claims, assess_predictions, locate_task, predict_task
 from grader.evaluation.rewards import Scheme, require_trap_scheme, reward, trap_reward
+from grader.processes.deadlines import TEST_SECONDS, TRAP_SECONDS
 from grader.report.findings import full_text
 from grader.report.json import to_dict
 from grader.sandbox.traps.messages import MAX_TESTS
 from grader.spec.loading import load_exercise
-from grader.trap.relay import TEST_SECONDS, TRAP_SECONDS
 from grader.trap.result import Caught, Standing, TrapResult
 from grader.verdict.attribution import DefectStatus
 from grader.verdict.verdict import Result, Verdict
