@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from msgspec import Struct, structs
 
-from grader.checks import explanations, pictures
+from grader.checks import diagnoses, pictures
 from grader.checks.outcome import FailureKind, Finding, parse_kind
 from grader.checks.pictures import NEGLIGIBLE, Gradients, WrongElement
 from grader.checks.tolerances import FLOAT32, FLOAT32_GRADIENT, Tolerance
@@ -502,7 +502,7 @@ def require_close(
         elements_off=int(off.sum()) if worst else 0,
         elements=off.numel() if worst else 0,
         picture=pictures.values(observed, expected, worst, compared.axis_names(observed.dim())),
-        explanation=explanations.explain(observed, expected, tolerance.relative, tolerance.absolute),
+        diagnosis=diagnoses.diagnose(observed, expected, tolerance.relative, tolerance.absolute),
         deviation=_deviation(observed, expected, tolerance),
         wrong=pictures.WrongElement(tensor=observed, index=worst),
         comparison=Comparison(

@@ -7,8 +7,8 @@ from msgspec import structs
 
 from grader.checks.compare import Failure
 from grader.checks.outcome import (
-    Explanation,
-    ExplanationKind,
+    Diagnosis,
+    DiagnosisKind,
     FailureKind,
     Finding,
     Location,
@@ -160,8 +160,8 @@ def _finding_of(error: Exception, limits: Limits, *, is_form_right: bool) -> tup
         finding = crash_finding(error.raised, limits)
         if error.keywords:
             names = [error.called, *error.keywords]
-            explanation = Explanation(kind=ExplanationKind.SIGNATURE, names=names)
-            finding = structs.replace(finding, explanation=explanation)
+            diagnosis = Diagnosis(kind=DiagnosisKind.SIGNATURE, names=names)
+            finding = structs.replace(finding, diagnosis=diagnosis)
         return Status.CRASHED, finding
     if isinstance(error, SubjectTimedOutError):
         finding = Finding(kind=FailureKind.TIMEOUT, message=f"it was {error}", location=error.location)

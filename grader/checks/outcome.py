@@ -4,7 +4,7 @@ import re
 from enum import StrEnum
 from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from grader.sandbox.calling_variants import CallingVariant
 from grader.spec.fields import MaskKind
@@ -193,8 +193,8 @@ class SizeComparison(Struct, frozen=True, kw_only=True):
     """Whether a call has a size of `LARGE` or more."""
 
 
-class ExplanationKind(StrEnum):
-    """Kinds of explanations: how values are wrong, or why a call raised. Each is verified on the tensors themselves."""
+class DiagnosisKind(StrEnum):
+    """How values are wrong, or why a call raised. Each diagnosis is verified on the tensors themselves."""
 
     ALL_ZERO = "all-zero"
     ONE_FACTOR = "one-factor"  # `numbers`: the factor
@@ -209,10 +209,10 @@ class ExplanationKind(StrEnum):
     SIGNATURE = "signature"  # `names`: the method called, then the keywords
 
 
-class Explanation(Struct, frozen=True, kw_only=True):
-    """A verified explanation; its kind defines the meaning of `numbers` and `names`."""
+class Diagnosis(Struct, frozen=True, kw_only=True):
+    """A verified diagnosis; its kind defines the meaning of `numbers` and `names`."""
 
-    kind: ExplanationKind
+    kind: DiagnosisKind
     numbers: list[float] = []
     names: list[str] = []
 
@@ -253,7 +253,7 @@ class Finding(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Sizes that the sentence names because the module should refuse them."""
     names_found: list[str] = []
     """The classes or functions in the file, if the one to grade is missing."""
-    explanation: Explanation | None = None
+    diagnosis: Diagnosis | None = field(default=None, name="explanation")  # the name in gradebooks
     location: Location | None = None
     operation: str = ""
     """The operation that crashed; equivalent operations have one name."""

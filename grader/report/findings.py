@@ -1,6 +1,6 @@
 """Sentences of findings: the action, the expected and observed values, the sizes; and the reasons for `unknown`."""
 
-from grader.checks.outcome import Explanation, ExplanationKind, FailureKind, Finding, SizeComparison, in_words
+from grader.checks.outcome import Diagnosis, DiagnosisKind, FailureKind, Finding, SizeComparison, in_words
 from grader.report.check_names import CheckNames, check_name
 from grader.report.console import printable
 from grader.sandbox.calling_variants import (
@@ -54,20 +54,20 @@ SENTENCES = {
 LISTS = {FailureKind.PARAMETERS: "parameters", FailureKind.STATE: "entries of the state dict"}
 """Kinds of failure without an item: `expected` lists what is missing, `observed` what should not be there."""
 
-EXPLANATIONS = {
-    ExplanationKind.ALL_ZERO: "every element is 0",
-    ExplanationKind.ONE_FACTOR: "every element is {0:.3g} times what was expected",
-    ExplanationKind.INTERLEAVED: (
+DIAGNOSES = {
+    DiagnosisKind.ALL_ZERO: "every element is 0",
+    DiagnosisKind.ONE_FACTOR: "every element is {0:.3g} times what was expected",
+    DiagnosisKind.INTERLEAVED: (
         "the last axis is interleaved: it takes one feature from each of {0:.0f} blocks in turn"
     ),
-    ExplanationKind.EXCHANGED_AXES: "axes {0:.0f} and {1:.0f} of the expected values are exchanged",
-    ExplanationKind.CONSTANT_ALONG_AXIS: "the values do not vary along axis {0:.0f}, although they should",
-    ExplanationKind.VECTOR_ADDED: "each row equals the expected row plus one vector, the same for all rows",
-    ExplanationKind.ROW_FACTORS: (
+    DiagnosisKind.EXCHANGED_AXES: "axes {0:.0f} and {1:.0f} of the expected values are exchanged",
+    DiagnosisKind.CONSTANT_ALONG_AXIS: "the values do not vary along axis {0:.0f}, although they should",
+    DiagnosisKind.VECTOR_ADDED: "each row equals the expected row plus one vector, the same for all rows",
+    DiagnosisKind.ROW_FACTORS: (
         "each row equals the expected row times a factor that differs from row to row, from {0:.3g} to {1:.3g}"
     ),
-    ExplanationKind.PARTLY_ZERO: "{0:.0f} elements are 0 and the others are right",
-    ExplanationKind.NOTHING_MASKED: "the output is the same as with a mask that hides nothing",
+    DiagnosisKind.PARTLY_ZERO: "{0:.0f} elements are 0 and the others are right",
+    DiagnosisKind.NOTHING_MASKED: "the output is the same as with a mask that hides nothing",
 }
 
 MASKS = {
@@ -126,16 +126,16 @@ def calling_variant_words(variant: CallingVariant) -> str:
     return f"called {', '.join(CALLING_VARIANT_WORDS[value] for value in variant.changes()) or 'once more'}"
 
 
-def explanation_words(explanation: Explanation) -> str:
-    """Return an explanation in words: a pattern in the wrong values, or the cause of an exception."""
-    if explanation.kind is ExplanationKind.REORDERED:
-        axis, *order = (f"{number:.0f}" for number in explanation.numbers)
+def diagnosis_words(diagnosis: Diagnosis) -> str:
+    """Return a diagnosis in words: a pattern in the wrong values, or the cause of an exception."""
+    if diagnosis.kind is DiagnosisKind.REORDERED:
+        axis, *order = (f"{number:.0f}" for number in diagnosis.numbers)
         return f"along axis {axis} the right values are in another order: {', '.join(order)}"
-    if explanation.kind is ExplanationKind.SIGNATURE:
-        called, *keywords = explanation.names
+    if diagnosis.kind is DiagnosisKind.SIGNATURE:
+        called, *keywords = diagnosis.names
         action = f"{called} is called" if called else "it is built"
         return f"{action} with the keywords {', '.join(keywords)}: keep the interface's signature"
-    return EXPLANATIONS[explanation.kind].format(*explanation.numbers)
+    return DIAGNOSES[diagnosis.kind].format(*diagnosis.numbers)
 
 
 def size_words(finding: Finding) -> str:
@@ -177,10 +177,10 @@ def _inputs_words(sizes: SizeComparison) -> str:
 
 
 def full_text(finding: Finding) -> str:
-    """Return a finding as one line: the sentence, its explanation, the line of the submission, and the sizes."""
+    """Return a finding as one line: the sentence, its diagnosis, the line of the submission, and the sizes."""
     parts = [printable(sentence(finding))]
-    if finding.explanation:
-        parts.append(explanation_words(finding.explanation))
+    if finding.diagnosis:
+        parts.append(diagnosis_words(finding.diagnosis))
     if finding.location:
         parts.append(f"at {printable(str(finding.location), 120)}: {printable(finding.location.text.strip(), 120)}")
     if finding.sizes:

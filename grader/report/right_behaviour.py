@@ -56,7 +56,7 @@ def right_behaviour(verdict: Verdict, exercise: Exercise) -> list[str]:
 
 def _says_only_a_value(cause: Cause) -> bool:
     finding = cause.finding
-    return finding.kind is FailureKind.VALUES and finding.explanation is None and not finding.message
+    return finding.kind is FailureKind.VALUES and finding.diagnosis is None and not finding.message
 
 
 def _sentence(check: Property, exercise: Exercise) -> str:

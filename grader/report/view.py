@@ -9,7 +9,7 @@ from grader.checks.outcome import Finding, Outcome, Picture, Status, in_words
 from grader.report.causes import Cause, hides_defects, hiding_crash, say_the_same, shown_causes
 from grader.report.check_names import check_name, check_names, listed_checks
 from grader.report.console import printable, printable_ends, printable_line, printable_lines
-from grader.report.findings import explanation_words, full_text, reason_words, sentence, size_words
+from grader.report.findings import diagnosis_words, full_text, reason_words, sentence, size_words
 from grader.report.next_steps import NextStep, next_steps, origin
 from grader.report.phrases import (
     STATUS_WORDS,
@@ -336,7 +336,7 @@ def _causes(causes: list[Cause], exercise: Exercise, lengths: Lengths, *, names:
             CauseView(
                 word=CAUSE_WORDS.get(cause.status, "wrong"),
                 text=printable_ends(sentence(finding), lengths.finding),
-                explanation=f"{capitalized(explanation_words(finding.explanation))}." if finding.explanation else "",
+                explanation=f"{capitalized(diagnosis_words(finding.diagnosis))}." if finding.diagnosis else "",
                 place=printable(str(at), lengths.place) if at else "",
                 line=printable_line(at.text.strip()) if at else "",
                 notes=_cause_notes(cause, exercise, names=names),

@@ -12,8 +12,8 @@ import pytest
 from msgspec import structs
 
 from grader.checks.outcome import (
-    Explanation,
-    ExplanationKind,
+    Diagnosis,
+    DiagnosisKind,
     FailureKind,
     Finding,
     Location,
@@ -68,8 +68,8 @@ def test_every_part_of_a_verdict_can_be_read_with_sql(gradebook, path):
 
 def test_a_verdict_is_read_back_as_it_was_recorded(gradebook, path):
     """Also for a student who shares it. Only pictures and printed lines are not stored."""
-    explanation = Explanation(kind=ExplanationKind.ROW_FACTORS, numbers=[0.5, 2.0])
-    finding = structs.replace(crash().finding, explanation=explanation, size_case={"heads": 2})
+    diagnosis = Diagnosis(kind=DiagnosisKind.ROW_FACTORS, numbers=[0.5, 2.0])
+    finding = structs.replace(crash().finding, diagnosis=diagnosis, size_case={"heads": 2})
     outcome = Outcome(check="values", status=Status.FAILED, finding=finding, advice="name both lengths")
     recorded = verdict(checks=[outcome, *verdict().checks], near_miss="one-head")
     printing = structs.replace(finding, printed="a line")

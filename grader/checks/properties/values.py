@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from msgspec import structs
 
-from grader.checks import explanations, pictures
+from grader.checks import diagnoses, pictures
 from grader.checks.calling_variant_calls import compare_in_calling_variants
 from grader.checks.calling_variant_choice import fitting
 from grader.checks.case import Case, make_case
@@ -77,8 +77,8 @@ def try_matches_reference(check: MatchesReference, context: Context, case: Case)
         except Failure as failure:
             if failure.finding.kind is FailureKind.VALUES:
                 tensor, within = failure.wrong and failure.wrong.tensor, (FLOAT32.relative, FLOAT32.absolute)
-                explanation = explanations.explain_by_mask(tensor, unmasked, *within)
-                failure.change(explanation=explanation or failure.finding.explanation)
+                diagnosis = diagnoses.diagnose_by_mask(tensor, unmasked, *within)
+                failure.change(diagnosis=diagnosis or failure.finding.diagnosis)
             raise
     if case.calling_variants and context.subject.session.observed.answers_in_calling_variants:
         axes = axes_of_checked(context.exercise, check)

@@ -9,8 +9,8 @@ import pytest
 from rich.text import Text
 
 from grader.checks.outcome import (
-    Explanation,
-    ExplanationKind,
+    Diagnosis,
+    DiagnosisKind,
     FailureKind,
     Finding,
     Location,
@@ -249,7 +249,7 @@ def test_a_page_shows_the_way_in_which_values_are_wrong(exercise) -> None:
     finding = Finding(
         kind=FailureKind.VALUES,
         message="output off",
-        explanation=Explanation(kind=ExplanationKind.ONE_FACTOR, numbers=[3.0]),
+        diagnosis=Diagnosis(kind=DiagnosisKind.ONE_FACTOR, numbers=[3.0]),
     )
     verdict = msgspec.structs.replace(
         verdict_saying("x", exercise), checks=[Outcome(check="values", status=Status.FAILED, finding=finding)]

@@ -3,7 +3,7 @@
 import pytest
 from msgspec import structs
 
-from grader.checks.outcome import Explanation, ExplanationKind, FailureKind, Finding, Outcome, Status
+from grader.checks.outcome import Diagnosis, DiagnosisKind, FailureKind, Finding, Outcome, Status
 from grader.report.right_behaviour import right_behaviour
 from grader.report.terminal import render_terminal
 from grader.spec.exercise import Exercise
@@ -60,6 +60,6 @@ def test_an_experiment_that_failed_is_not_called_right(exercise: Exercise) -> No
 
 
 def test_a_finding_that_explains_itself_needs_no_experiments(exercise: Exercise) -> None:
-    explained = structs.replace(WRONG, explanation=Explanation(kind=ExplanationKind.ALL_ZERO))
-    for finding in (explained, LEAK, structs.replace(WRONG, message="two words swapped: expected equal outputs")):
+    diagnosed = structs.replace(WRONG, diagnosis=Diagnosis(kind=DiagnosisKind.ALL_ZERO))
+    for finding in (diagnosed, LEAK, structs.replace(WRONG, message="two words swapped: expected equal outputs")):
         assert right_behaviour(verdict_with(exercise, values=finding), exercise) == []

@@ -1,6 +1,6 @@
-"""Explain wrong values: zeros, one factor, another order, exchanged axes, no mask, ...
+"""Diagnose wrong values: zeros, one factor, another order, exchanged axes, no mask, ...
 
-An explanation is only used if it reproduces the submission's values within rounding.
+A diagnosis is only used if it reproduces the submission's values within rounding.
 
 Tensors: `ours` is the submission's, `theirs` the reference's, both of shape (*S, N) in float64. Axis `a` has n_a
 slices of numel / n_a elements each.
@@ -11,25 +11,25 @@ from typing import Any
 
 import torch
 
-from grader.checks.outcome import Explanation, ExplanationKind
+from grader.checks.outcome import Diagnosis, DiagnosisKind
 from grader.sandbox.values import flatten
 
 MAX_ELEMENTS = 20_000
-"""Larger tensors are not explained; the smallest sizes that fail are small enough."""
+"""Larger tensors are not diagnosed; the smallest sizes that fail are small enough."""
 
 FEWEST_ELEMENTS = 6
-"""Fewer values would fit too many explanations."""
+"""Fewer values would fit too many diagnoses."""
 
 FEWEST_IN_A_ROW = 3
 MAX_SLICES = 12
 """The most slices along one axis that are compared with each other."""
 
-Candidate = tuple[Explanation, torch.Tensor]
-"""An explanation, and the values that it predicts, in the shape of `theirs`."""
+Candidate = tuple[Diagnosis, torch.Tensor]
+"""A diagnosis, and the values that it predicts, in the shape of `theirs`."""
 
 
-def explain(observed: torch.Tensor, expected: torch.Tensor, relative: float, absolute: float) -> Explanation | None:
-    """Return the first explanation that predicts `observed` from `expected`, both (*S, N); None if none does."""
+def diagnose(observed: torch.Tensor, expected: torch.Tensor, relative: float, absolute: float) -> Diagnosis | None:
+    """Return the first diagnosis that predicts `observed` from `expected`, both (*S, N); None if none does."""
     if not FEWEST_ELEMENTS <= observed.numel() <= MAX_ELEMENTS or observed.shape != expected.shape:
         return None
     ours, theirs = observed.double(), expected.double()
@@ -39,18 +39,18 @@ def explain(observed: torch.Tensor, expected: torch.Tensor, relative: float, abs
     return next((each for each, values in candidates if torch.allclose(ours, values, relative, absolute)), None)
 
 
-def explain_by_mask(observed: Any, unmasked: Any, relative: float, absolute: float) -> Explanation | None:
-    """Return an explanation if `observed` equals one of the tensors in `unmasked`, the outputs without any mask."""
+def diagnose_by_mask(observed: Any, unmasked: Any, relative: float, absolute: float) -> Diagnosis | None:
+    """Return a diagnosis if `observed` equals one of the tensors in `unmasked`, the outputs without any mask."""
     if not isinstance(observed, torch.Tensor):
         return None
     similar = [each for each in flatten(unmasked) if (each.shape, each.dtype) == (observed.shape, observed.dtype)]
     fits = any(torch.allclose(observed, each, relative, absolute) for each in similar)
-    return Explanation(kind=ExplanationKind.NOTHING_MASKED) if fits else None
+    return Diagnosis(kind=DiagnosisKind.NOTHING_MASKED) if fits else None
 
 
 def _candidates(ours: torch.Tensor, theirs: torch.Tensor) -> Iterator[Candidate]:
     """Yield all candidates, the simplest first."""
-    yield Explanation(kind=ExplanationKind.ALL_ZERO), torch.zeros_like(theirs)
+    yield Diagnosis(kind=DiagnosisKind.ALL_ZERO), torch.zeros_like(theirs)
     yield from _one_factor(ours, theirs)
     yield from _interleaved(theirs)
     yield from _reordered(ours, theirs)
@@ -66,7 +66,7 @@ def _one_factor(ours: torch.Tensor, theirs: torch.Tensor) -> Iterator[Candidate]
     power = float((theirs * theirs).sum())
     factor = float((ours * theirs).sum()) / power if power else 0.0
     if factor:
-        yield Explanation(kind=ExplanationKind.ONE_FACTOR, numbers=[factor]), factor * theirs
+        yield Diagnosis(kind=DiagnosisKind.ONE_FACTOR, numbers=[factor]), factor * theirs
 
 
 def _interleaved(theirs: torch.Tensor) -> Iterator[Candidate]:
@@ -75,7 +75,7 @@ def _interleaved(theirs: torch.Tensor) -> Iterator[Candidate]:
     for blocks in range(2, features // 2 + 1):
         if features % blocks == 0:
             values = theirs.reshape(*theirs.shape[:-1], blocks, -1).transpose(-1, -2).flatten(-2)
-            yield Explanation(kind=ExplanationKind.INTERLEAVED, numbers=[blocks]), values
+            yield Diagnosis(kind=DiagnosisKind.INTERLEAVED, numbers=[blocks]), values
 
 
 def _reordered(ours: torch.Tensor, theirs: torch.Tensor) -> Iterator[Candidate]:
@@ -88,8 +88,8 @@ def _reordered(ours: torch.Tensor, theirs: torch.Tensor) -> Iterator[Candidate]:
         distances = torch.cdist(ours.movedim(axis, 0).reshape(count, -1), rows)  # (n_a, n_a)
         order = distances.argmin(1)
         if len(set(order.tolist())) == count:
-            explanation = Explanation(kind=ExplanationKind.REORDERED, numbers=[axis, *order.tolist()])
-            yield explanation, theirs.index_select(axis, order)
+            diagnosis = Diagnosis(kind=DiagnosisKind.REORDERED, numbers=[axis, *order.tolist()])
+            yield diagnosis, theirs.index_select(axis, order)
 
 
 def _exchanged_axes(theirs: torch.Tensor) -> Iterator[Candidate]:
@@ -97,8 +97,8 @@ def _exchanged_axes(theirs: torch.Tensor) -> Iterator[Candidate]:
     for first in range(theirs.dim()):
         for second in range(first + 1, theirs.dim()):
             if theirs.size(first) == theirs.size(second) > 1:
-                explanation = Explanation(kind=ExplanationKind.EXCHANGED_AXES, numbers=[first, second])
-                yield explanation, theirs.transpose(first, second)
+                diagnosis = Diagnosis(kind=DiagnosisKind.EXCHANGED_AXES, numbers=[first, second])
+                yield diagnosis, theirs.transpose(first, second)
 
 
 def _constant_along_axis(ours: torch.Tensor, theirs: torch.Tensor) -> Iterator[Candidate]:
@@ -109,7 +109,7 @@ def _constant_along_axis(ours: torch.Tensor, theirs: torch.Tensor) -> Iterator[C
             continue
         repeated, wanted = (each.select(axis, 0).unsqueeze(axis).expand_as(ours) for each in (ours, theirs))
         if not torch.allclose(theirs, wanted):
-            yield Explanation(kind=ExplanationKind.CONSTANT_ALONG_AXIS, numbers=[axis]), repeated
+            yield Diagnosis(kind=DiagnosisKind.CONSTANT_ALONG_AXIS, numbers=[axis]), repeated
 
 
 def _vector_added(ours: torch.Tensor, theirs: torch.Tensor) -> Iterator[Candidate]:
@@ -117,7 +117,7 @@ def _vector_added(ours: torch.Tensor, theirs: torch.Tensor) -> Iterator[Candidat
     rows = theirs.numel() // theirs.size(-1)
     if rows > 1:
         difference = (ours - theirs).reshape(rows, -1)[0]
-        yield Explanation(kind=ExplanationKind.VECTOR_ADDED), theirs + difference
+        yield Diagnosis(kind=DiagnosisKind.VECTOR_ADDED), theirs + difference
 
 
 def _row_factors(ours: torch.Tensor, theirs: torch.Tensor) -> Iterator[Candidate]:
@@ -127,7 +127,7 @@ def _row_factors(ours: torch.Tensor, theirs: torch.Tensor) -> Iterator[Candidate
     power = (theirs * theirs).sum(-1, keepdim=True)
     factors = (ours * theirs).sum(-1, keepdim=True) / power.clamp_min(torch.finfo(theirs.dtype).tiny)
     ends = [float(factors.min()), float(factors.max())]
-    yield Explanation(kind=ExplanationKind.ROW_FACTORS, numbers=ends), factors * theirs
+    yield Diagnosis(kind=DiagnosisKind.ROW_FACTORS, numbers=ends), factors * theirs
 
 
 def _partly_zero(ours: torch.Tensor, theirs: torch.Tensor) -> Iterator[Candidate]:
@@ -135,4 +135,4 @@ def _partly_zero(ours: torch.Tensor, theirs: torch.Tensor) -> Iterator[Candidate
     kept = torch.where(ours == 0, ours, theirs)
     count = int(((ours == 0) & (theirs != 0)).sum())
     if count:
-        yield Explanation(kind=ExplanationKind.PARTLY_ZERO, numbers=[count]), kept
+        yield Diagnosis(kind=DiagnosisKind.PARTLY_ZERO, numbers=[count]), kept

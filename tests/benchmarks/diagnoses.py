@@ -1,8 +1,8 @@
-"""Of all mutants of the references that fail by value, how many get a classic explanation, and whether each is true.
+"""Of all mutants of the references that fail by value, how many get a classic diagnosis, and whether each is true.
 
-    python -m tests.benchmarks.explanations [exercise_NN]...
+    python -m tests.benchmarks.diagnoses [exercise_NN]...
 
-Each explanation is read back from its words and computed anew, by other means than those that found it.
+Each diagnosis is read back from its words and computed anew, by other means than those that found it.
 """
 
 import re
@@ -14,7 +14,7 @@ from typing import Any, Self
 import torch
 
 from grader.author.mutants import mutants_of
-from grader.checks import explanations
+from grader.checks import diagnoses
 from grader.checks.outcome import Status
 from grader.checks.runner import Runner
 from grader.processes.worker_source import Forker
@@ -53,7 +53,7 @@ def line(name: str, counted: Counter[str]) -> str:
     return f"{name}: {told} ({by_kind})"
 
 
-COUNTED = ("mutants", "fail by value", "are explained", "explanations are false")
+COUNTED = ("mutants", "fail by value", "are diagnosed", "diagnoses are false")
 
 
 def count(course: Course, source: Forker, exercise_id: str) -> Counter[str]:
@@ -72,32 +72,32 @@ def count(course: Course, source: Forker, exercise_id: str) -> Counter[str]:
             if finding is None:
                 continue
             found["fail by value"] += 1
-            if finding.explanation:
-                found["are explained"] += 1
-                found[re.sub(r"-?\d[\d.e+-]*(, \d+)*", "N", finding.explanation)] += 1
-                if not any(each == finding.explanation and is_true(each, *both) for each, both in heard.told):
-                    found["explanations are false"] += 1
-                    print(f"FALSE {exercise_id}: {finding.explanation}\n{mutant.diff}", flush=True)
+            if finding.diagnosis:
+                found["are diagnosed"] += 1
+                found[re.sub(r"-?\d[\d.e+-]*(, \d+)*", "N", finding.diagnosis)] += 1
+                if not any(each == finding.diagnosis and is_true(each, *both) for each, both in heard.told):
+                    found["diagnoses are false"] += 1
+                    print(f"FALSE {exercise_id}: {finding.diagnosis}\n{mutant.diff}", flush=True)
     source.settle()
     return found
 
 
 class Listening:
-    """Hears each explanation that is told meanwhile, with the tensors that it is about."""
+    """Hears each diagnosis that is told meanwhile, with the tensors that it is about."""
 
     def __init__(self) -> None:
         self.told: list[tuple[str, tuple[Tensor, Tensor]]] = []
 
     def __enter__(self) -> Self:
-        self._explain, self._by_mask = explanations.explain, explanations.explain_by_mask
-        explanations.explain, explanations.explain_by_mask = self._hear, self._hear_by_mask
+        self._diagnose, self._by_mask = diagnoses.diagnose, diagnoses.diagnose_by_mask
+        diagnoses.diagnose, diagnoses.diagnose_by_mask = self._hear, self._hear_by_mask
         return self
 
     def __exit__(self, *_: object) -> None:
-        explanations.explain, explanations.explain_by_mask = self._explain, self._by_mask
+        diagnoses.diagnose, diagnoses.diagnose_by_mask = self._diagnose, self._by_mask
 
     def _hear(self, seen: Tensor, expected: Tensor, *tolerances: float) -> str:
-        words = self._explain(seen, expected, *tolerances)
+        words = self._diagnose(seen, expected, *tolerances)
         if words:
             self.told.append((words, (seen.double(), expected.double())))
         return words
@@ -112,7 +112,7 @@ class Listening:
 
 
 def is_true(words: str, seen: Tensor, expected: Tensor) -> bool:
-    """Whether the explanation, read back, makes of what was expected what was seen."""
+    """Whether the diagnosis, read back, makes of what was expected what was seen."""
     scale = float(expected.abs().max()) or 1.0
     for pattern, computed in READ_BACK.items():
         match = re.fullmatch(pattern, words)

@@ -1,4 +1,4 @@
-"""Classic explanations of wrong values: each is found where it holds, and none is told where it does not."""
+"""Classic diagnoses of wrong values: each is found where it holds, and none is told where it does not."""
 
 import re
 
@@ -6,10 +6,10 @@ import pytest
 import torch
 
 from grader.checks.compare import Failure, require_close
-from grader.checks.explanations import explain
-from grader.checks.outcome import Explanation, ExplanationKind
+from grader.checks.diagnoses import diagnose
+from grader.checks.outcome import Diagnosis, DiagnosisKind
 from grader.checks.tolerances import FLOAT32
-from grader.report.findings import explanation_words, sentence
+from grader.report.findings import diagnosis_words, sentence
 from grader.submission import submission_from_text
 from grader.verdict.judge import open_judge
 from tests.support.forgetting import forget_descriptions
@@ -45,54 +45,54 @@ CLASSICS = {
 
 
 @pytest.mark.parametrize("words", CLASSICS)
-def test_an_explanation_is_given_if_it_holds_and_not_with_noise(expected, words):
+def test_a_diagnosis_is_given_if_it_holds_and_not_with_noise(expected, words):
     seen = CLASSICS[words](expected)
-    assert explanation_words(explain(seen, expected, FLOAT32.relative, FLOAT32.absolute)) == words
+    assert diagnosis_words(diagnose(seen, expected, FLOAT32.relative, FLOAT32.absolute)) == words
     noise = 0.05 * torch.randn(seen.shape, generator=torch.Generator().manual_seed(5))
-    assert explain(seen + noise, expected, FLOAT32.relative, FLOAT32.absolute) is None
+    assert diagnose(seen + noise, expected, FLOAT32.relative, FLOAT32.absolute) is None
 
 
 def test_exchanged_axes_are_named():
     expected = torch.randn(2, 4, 4, generator=torch.Generator().manual_seed(1))
-    explanation = explain(expected.transpose(1, 2), expected, FLOAT32.relative, FLOAT32.absolute)
-    assert explanation_words(explanation) == "axes 1 and 2 of the expected values are exchanged"
+    diagnosis = diagnose(expected.transpose(1, 2), expected, FLOAT32.relative, FLOAT32.absolute)
+    assert diagnosis_words(diagnosis) == "axes 1 and 2 of the expected values are exchanged"
 
 
-def test_unrelated_values_few_numbers_and_what_is_not_finite_get_no_explanation(expected):
+def test_unrelated_values_few_numbers_and_what_is_not_finite_get_no_diagnosis(expected):
     for seed in range(50):
         other = torch.randn(expected.shape, generator=torch.Generator().manual_seed(100 + seed))
-        assert explain(other, expected, FLOAT32.relative, FLOAT32.absolute) is None
-    assert explain(2 * expected[0, 0, :4], expected[0, 0, :4], FLOAT32.relative, FLOAT32.absolute) is None
-    assert explain(expected * torch.inf, expected, FLOAT32.relative, FLOAT32.absolute) is None
+        assert diagnose(other, expected, FLOAT32.relative, FLOAT32.absolute) is None
+    assert diagnose(2 * expected[0, 0, :4], expected[0, 0, :4], FLOAT32.relative, FLOAT32.absolute) is None
+    assert diagnose(expected * torch.inf, expected, FLOAT32.relative, FLOAT32.absolute) is None
 
 
-def test_a_failure_carries_its_explanation_and_its_sentence_does_not(expected):
+def test_a_failure_carries_its_diagnosis_and_its_sentence_does_not(expected):
     with pytest.raises(Failure) as caught:
         require_close(3 * expected, expected, "output", FLOAT32)
     finding = caught.value.finding
     assert re.fullmatch(r"output at .*: expected .*; 180 of 180 elements are off", sentence(finding))
-    assert finding.explanation.kind is ExplanationKind.ONE_FACTOR
-    assert finding.explanation.numbers == [pytest.approx(3)]
+    assert finding.diagnosis.kind is DiagnosisKind.ONE_FACTOR
+    assert finding.diagnosis.numbers == [pytest.approx(3)]
 
 
 @pytest.mark.slow
-def test_an_ignored_mask_is_explained_and_another_fault_under_a_mask_is_not(course):
+def test_an_ignored_mask_is_diagnosed_and_another_fault_under_a_mask_is_not(course):
     whole = course.reference_text("exercise_02")
     start = "    def forward(self, x, mask=None):\n"
     assert whole.count(start) == 1
     ignored, doubled = (
         judged(course, whole.replace(start, start + f"        {line}\n")) for line in ("mask = None", "x = x * 2")
     )
-    told = {check: explanation for check, explanation in ignored.items() if explanation}
-    assert told["matches_reference_with_mask"].kind is ExplanationKind.NOTHING_MASKED
+    told = {check: diagnosis for check, diagnosis in ignored.items() if diagnosis}
+    assert told["matches_reference_with_mask"].kind is DiagnosisKind.NOTHING_MASKED
     assert "matches_reference" not in told
     assert doubled["matches_reference_with_mask"] is None
 
 
-def judged(course, text: str) -> dict[str, Explanation | None]:
-    """What explains each failure."""
+def judged(course, text: str) -> dict[str, Diagnosis | None]:
+    """The diagnosis of each failure."""
     submission = submission_from_text(text)
     forget_descriptions()
     with open_judge(course) as judge:
         verdict = judge("exercise_02", submission, "attention.py", 7)
-    return {each.check: each.finding.explanation for each in verdict.checks if each.finding}
+    return {each.check: each.finding.diagnosis for each in verdict.checks if each.finding}
