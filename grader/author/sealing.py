@@ -21,7 +21,7 @@ from grader.verdict.key_making import KEY_SEED, extend_time_limit, find_key, req
 from grader.verdict.near_misses import near_miss_texts
 
 MAX_SEEDS = 3
-MAX_BYTES = 1_300_000
+MAX_ANSWERS_BYTES = 1_300_000
 """Seeds are recorded while all answers fit into this many bytes."""
 
 FIRST_SEED = 5
@@ -43,7 +43,7 @@ class SealedExercise(Struct, frozen=True, kw_only=True):
 
 
 def seal(
-    course: Course, runner: Runner, most_bytes: int = MAX_BYTES, *, explained_by: WorkerSource | None = None
+    course: Course, runner: Runner, most_bytes: int = MAX_ANSWERS_BYTES, *, explained_by: WorkerSource | None = None
 ) -> SealedExercise:
     """Record the answers of the reference and the failures of its variants, at as many seeds as fit.
 

@@ -19,7 +19,7 @@ COLUMNS = ("id", "name", "group")
 EXCELS = re.compile("sep=(.)", re.IGNORECASE)
 """A first line in which Excel names the separator."""
 
-MAX_BYTES = 64_000_000
+MAX_ROSTER_BYTES = 64_000_000
 
 WHO = re.compile(
     r"\b(?:\w*(?:user|login|account|mail)\w*|(?:net|student|sis|canvas|moodle|github|uni|campus|person\w*)?id|sid|uid"
@@ -123,8 +123,8 @@ def read_roster(path: Path) -> Roster:
     Raise `UsageError`, with every invalid line, if the file cannot be read as a roster.
     """
     try:
-        if path.stat().st_size > MAX_BYTES:
-            raise UsageError(f"{path} is larger than {MAX_BYTES:,} bytes; give a file with only the class list")
+        if path.stat().st_size > MAX_ROSTER_BYTES:
+            raise UsageError(f"{path} is larger than {MAX_ROSTER_BYTES:,} bytes; give a file with only the class list")
         text = path.read_text(encoding="utf-8-sig")
     except (OSError, ValueError) as error:
         raise UsageError(f"{path} cannot be read: {error}; save it as CSV in UTF-8") from None

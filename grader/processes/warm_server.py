@@ -51,10 +51,10 @@ BACKLOG = 16
 REQUEST_SECONDS = 1.0
 """How long a client may take to send its request or to answer."""
 
-MAX_SECONDS = 600.0
+MAX_COMMAND_SECONDS = 600.0
 """How long a command may take; then the process ends, and the client runs the command itself."""
 
-MAX_BYTES = 600 << 20
+MAX_MEMORY_BYTES = 600 << 20
 """The most memory that the process may use after a command."""
 
 SOUND_CODES = (0, 1, 2)
@@ -324,7 +324,7 @@ def _serve(place: _Place, service: Service) -> None:
             if not _answer(connection, service):
                 return
         service.rest(place.is_idle)
-        if memory_of("self") > MAX_BYTES:
+        if memory_of("self") > MAX_MEMORY_BYTES:
             return
         until = time.monotonic() + idle
 
@@ -359,7 +359,7 @@ def _answer(connection: socket.socket, service: Service) -> bool:
 
 def _run(request: Request, service: Service) -> tuple[bytes, bytes, bool]:
     """Run the command; return the kind and the body of the answer, and whether this process is still sound."""
-    faulthandler.dump_traceback_later(MAX_SECONDS, exit=True, file=2)
+    faulthandler.dump_traceback_later(MAX_COMMAND_SECONDS, exit=True, file=2)
     try:
         signal.signal(signal.SIGINT, signal.default_int_handler)
         code = service.run(request.arguments)

@@ -32,7 +32,7 @@ ACCEPTED, GO, DONE, COLD = b"A", b"G", b"D", b"C"
 
 STREAMS = 3
 ALL_MODES = 0o777
-MAX_BYTES = 1 << 20
+MAX_MESSAGE_BYTES = 1 << 20
 """The most that a message may contain."""
 
 _HEADER = struct.Struct("!cI")
@@ -70,7 +70,7 @@ class Request:
 
 def send_message(connection: socket.socket, kind: bytes, body: bytes = b"", descriptors: tuple[int, ...] = ()) -> None:
     """Send a message; raise `OSError` if the peer is gone or does not read."""
-    if len(body) > MAX_BYTES:
+    if len(body) > MAX_MESSAGE_BYTES:
         raise OSError("the message is too long")
     data = _HEADER.pack(kind, len(body)) + body
     ancillary = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", descriptors))] if descriptors else []
@@ -96,7 +96,7 @@ def receive_message(connection: socket.socket) -> tuple[bytes, bytes, list[int]]
 
 
 def _receive(connection: socket.socket, length: int) -> bytes:
-    if length > MAX_BYTES:
+    if length > MAX_MESSAGE_BYTES:
         raise OSError("the message is too long")
     received = b""
     while len(received) < length:

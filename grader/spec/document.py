@@ -9,7 +9,7 @@ import yaml
 from grader.spec.problem import KeyPath, Problem, missing_from_blank, quoted
 
 A_MAPPING = "a mapping of keys such as format_version and title"
-MAX_BYTES = 1_000_000
+MAX_DESCRIPTION_BYTES = 1_000_000
 MAX_VALUES = 5_000
 MAX_DEPTH = 20
 """The most levels of lists and mappings. Much deeper files would overflow PyYAML's stack."""
@@ -173,10 +173,10 @@ def _at(line: int, column: int, expected: str, found: str, remedy: str) -> Probl
 
 
 def _decode(content: bytes) -> str:
-    if len(content) > MAX_BYTES:
-        found = f"more than {MAX_BYTES:,}"
+    if len(content) > MAX_DESCRIPTION_BYTES:
+        found = f"more than {MAX_DESCRIPTION_BYTES:,}"
         raise RefusedError(
-            _at(1, 1, f"a file of at most {MAX_BYTES:,} bytes", found, "describe one exercise in each file")
+            _at(1, 1, f"a file of at most {MAX_DESCRIPTION_BYTES:,} bytes", found, "describe one exercise in each file")
         )
     try:
         text = content.decode("utf-8-sig")

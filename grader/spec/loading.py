@@ -12,7 +12,7 @@ import msgspec
 
 from grader.errors import SpecError
 from grader.spec.call_signatures import name_problems
-from grader.spec.document import MAX_BYTES, Document, RefusedError, read_document
+from grader.spec.document import MAX_DESCRIPTION_BYTES, Document, RefusedError, read_document
 from grader.spec.exercise import Exercise
 from grader.spec.fragments import reference_problems, starter_problems
 from grader.spec.paths import VARIATIONS, read_cache, write_versioned_cache
@@ -102,7 +102,7 @@ def read_exercise(path: Path, reference: str | None = None, starter: str | None 
     shown = _display_path(path)
     try:
         with path.open("rb") as file:
-            content = file.read(MAX_BYTES + 1)
+            content = file.read(MAX_DESCRIPTION_BYTES + 1)
     except OSError as error:
         raise SpecError([f"{shown}: cannot be read: {error.strerror}"]) from error
     try:
@@ -132,7 +132,7 @@ def _read_variations(path: Path) -> dict[str, str]:
     shown = _display_path(path)
     try:
         with path.open("rb") as file:
-            content = file.read(MAX_BYTES)
+            content = file.read(MAX_DESCRIPTION_BYTES)
     except FileNotFoundError:
         return {}
     except OSError as error:

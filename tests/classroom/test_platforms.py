@@ -337,7 +337,7 @@ def test_upper_case_suffixes_are_accepted_everywhere(tmp_path):
 
 
 def test_an_archive_believed_to_be_small_is_bounded_by_what_it_unpacks_to(tmp_path, monkeypatch):
-    monkeypatch.setattr(archive, "MAX_BYTES", 3 * len(reference()) + 10)
+    monkeypatch.setattr(archive, "MAX_BYTES_OF_CLASS", 3 * len(reference()) + 10)
     path = zipped(tmp_path / "class.zip", [f"s{number}/exercise_03.py" for number in range(6)])
     _, found, told = listed(path)
     assert [each[0] for each in found] == ["s0", "s1", "s2"]

@@ -418,8 +418,8 @@ def test_no_archive_fills_the_memory(tmp_path, method):
 
 @pytest.mark.parametrize("place", [folders, moodle, nbgrader], ids=lambda each: each.__name__)
 def test_in_the_archive_of_a_class_one_students_files_take_nothing_from_the_others(tmp_path, monkeypatch, place):
-    monkeypatch.setattr(archives, "MAX_MEMBERS", 500)
-    monkeypatch.setattr(archives, "MAX_BYTES", 4_000_000)
+    monkeypatch.setattr(archives, "MAX_MEMBERS_OF_CLASS", 500)
+    monkeypatch.setattr(archives, "MAX_BYTES_OF_CLASS", 4_000_000)
     root = make_class(tmp_path / "class", place)
     layout, honest, _ = listed(root)
     names = {f"class/{path.relative_to(root)}": path.read_bytes() for path in root.rglob("*.py")}
@@ -549,8 +549,8 @@ def graded(course, path: Path, gradebook: Path) -> tuple[dict[str, float], Skipp
 @pytest.mark.slow
 @pytest.mark.parametrize("place", [moodle, gradescope], ids=lambda each: each.__name__)
 def test_a_class_in_an_archive_has_the_right_grades_and_every_trick_is_named(tmp_path, course, monkeypatch, place):
-    monkeypatch.setattr(archives, "MAX_MEMBERS", 3_000)
-    monkeypatch.setattr(archives, "MAX_BYTES", 40_000_000)
+    monkeypatch.setattr(archives, "MAX_MEMBERS_OF_CLASS", 3_000)
+    monkeypatch.setattr(archives, "MAX_BYTES_OF_CLASS", 40_000_000)
     names = {f"class/{place(Path(), number)}/attention.py": source_of(number).encode() for number in STUDENTS}
 
     def eve(number: int, files: dict[str, bytes]) -> None:

@@ -19,7 +19,7 @@ import pytest
 from grader.processes import warm_socket
 from grader.processes.memory import memory_of
 from grader.processes.warm_client import is_answered_warm
-from grader.processes.warm_server import IDLE_VARIABLE, MAX_BYTES
+from grader.processes.warm_server import IDLE_VARIABLE, MAX_MEMORY_BYTES
 from grader.processes.warm_socket import ACCEPTED, DONE, GO, RUN_REQUEST, STOP_REQUEST, receive_message, send_message
 from grader.processes.worker_source import CAN_FORK
 from tests.support.corpus import read_corpus
@@ -405,7 +405,7 @@ def test_warm_and_cold_verdicts_are_the_same(warm: WarmCourse, cold_verdict: dic
     process = warm.warmed()
     assert warm.verdict() == cold_verdict
     assert until(lambda: warm.process() == process)
-    assert memory_of(process) < MAX_BYTES
+    assert memory_of(process) < MAX_MEMORY_BYTES
 
 
 def test_a_changed_kit_or_setting_is_another_process(warm: WarmCourse, monkeypatch: pytest.MonkeyPatch) -> None:

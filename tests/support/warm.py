@@ -18,7 +18,7 @@ from typing import Any
 from grader.processes import warm_socket
 from grader.processes.memory import memory_of
 from grader.processes.warm_client import warm_path
-from grader.processes.warm_server import MAX_BYTES, warm_processes
+from grader.processes.warm_server import MAX_MEMORY_BYTES, warm_processes
 from grader.processes.warm_socket import RUN_REQUEST, Request, send_message
 from tests.support.commands import run_fork
 from tests.support.hostile import parent_of, relatives
@@ -67,7 +67,7 @@ class WarmCourse:
         A fork of this process can use nearly as much memory as a warm process may use, so it is replaced.
         """
         end = time.monotonic() + WAIT_SECONDS
-        while (process := self.process()) is None or memory_of(process) > MAX_BYTES // 2:
+        while (process := self.process()) is None or memory_of(process) > MAX_MEMORY_BYTES // 2:
             assert time.monotonic() < end, "no process stays warm"
             if process is not None:
                 kill(process)
@@ -184,7 +184,7 @@ def impostor(path: Path, answers: bytes | None, then: bytes = b"") -> Iterator[N
                     connection, _ = listener.accept()
                     connections.append(connection)
                     if answers is not None:
-                        connection.recv(warm_socket.MAX_BYTES)
+                        connection.recv(warm_socket.MAX_MESSAGE_BYTES)
                         connection.sendall(answers)
                         connection.recv(100)
                         connection.sendall(then)

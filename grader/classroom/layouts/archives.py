@@ -25,7 +25,7 @@ from grader.errors import UsageError
 from grader.report.console import printable
 from grader.submission import MAX_FILE_BYTES
 
-MAX_MEMBERS, MAX_BYTES = 200_000, 4 << 30
+MAX_MEMBERS_OF_CLASS, MAX_BYTES_OF_CLASS = 200_000, 4 << 30
 """Limits of the archive of a class, in files and in unpacked bytes."""
 
 MAX_MEMBERS_OF_SHARE, MAX_BYTES_OF_SHARE = 20_000, 1 << 30
@@ -63,7 +63,7 @@ class UnpackingBudget(Struct, kw_only=True):
     @classmethod
     def of_class(cls) -> Self:
         """Return the budget of a class's only archive, whose size is not limited."""
-        return cls(archives=1, packed=1 << 63, members=MAX_MEMBERS, unpacked=MAX_BYTES)
+        return cls(archives=1, packed=1 << 63, members=MAX_MEMBERS_OF_CLASS, unpacked=MAX_BYTES_OF_CLASS)
 
     @classmethod
     def of_share(cls) -> Self:

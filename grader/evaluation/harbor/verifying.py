@@ -28,7 +28,7 @@ from grader.verdict.verdict import Result
 REWARD = "reward.txt"
 VERDICT = "verdict.json"
 
-MAX_BYTES = 100_000
+MAX_ANSWER_BYTES = 100_000
 """The largest answer that is read, unless it is a repaired module."""
 
 FENCE = "```"
@@ -91,8 +91,8 @@ def _read_answer(file: Path) -> str:
     with os.fdopen(descriptor, "rb") as answer:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             return ""
-        content = answer.read(MAX_BYTES + 1)
-    return content.decode(errors="replace") if len(content) <= MAX_BYTES else ""
+        content = answer.read(MAX_ANSWER_BYTES + 1)
+    return content.decode(errors="replace") if len(content) <= MAX_ANSWER_BYTES else ""
 
 
 def _write(folder: Path, value: float, data: dict[str, object]) -> None:

@@ -22,8 +22,8 @@ from grader.sandbox.traps.messages import (
 )
 from grader.sandbox.values import DTYPE_NAMES, MAX_DEPTH, MAX_INT, MAX_TENSOR_BYTES, from_tensor, to_tensor, type_name
 
-MAX_BYTES = MAX_TENSOR_BYTES
-"""The most bytes of tensors in one message."""
+MAX_CALL_BYTES = MAX_TENSOR_BYTES
+"""The most bytes of all tensors in one call."""
 
 ONES = {"float32": torch.int32, "float64": torch.int64}
 """Integers of the size of a float, for changes of its last bit."""
@@ -51,8 +51,8 @@ class Writer:
         """Return the place of a tensor. Add the tensor if it is new. Raise `ValueError` if it cannot be sent."""
         if id(tensor) not in self._places:
             self._size += tensor.numel() * tensor.element_size()
-            if self._size > MAX_BYTES:
-                raise TooLargeError(f"tensors of more than {MAX_BYTES:,} bytes in one call")
+            if self._size > MAX_CALL_BYTES:
+                raise TooLargeError(f"tensors of more than {MAX_CALL_BYTES:,} bytes in one call")
             sent = self._change(tensor.detach()) if self._change else tensor
             value = from_tensor(sent)
             strides = [] if tensor.is_contiguous() else list(tensor.stride())
@@ -158,7 +158,7 @@ def unpack(tensor: Tensor) -> torch.Tensor:
         return dense
     shape = [1 if stride == 0 else size for size, stride in zip(dense.shape, tensor.strides, strict=True)]
     reach = sum((size - 1) * stride for size, stride in zip(shape, tensor.strides, strict=True) if size)
-    if not dense.numel() or reach * dense.element_size() > MAX_BYTES:
+    if not dense.numel() or reach * dense.element_size() > MAX_CALL_BYTES:
         return dense
     storage = torch.empty_strided(shape, tensor.strides, dtype=dense.dtype)
     storage.copy_(dense[tuple(slice(0, size) for size in shape)])

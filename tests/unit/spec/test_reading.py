@@ -15,7 +15,7 @@ import yaml
 
 from grader.author.derived_files import derive_schema
 from grader.errors import SpecError
-from grader.spec.document import MAX_BYTES, MAX_VALUES, read_document
+from grader.spec.document import MAX_DESCRIPTION_BYTES, MAX_VALUES, read_document
 from grader.spec.loading import load_exercise, read_exercise
 from grader.spec.schema import render_schema
 from tests.support.paths import CORPUS, ROOT
@@ -97,7 +97,7 @@ def test_a_file_larger_than_the_bound_is_refused_without_being_read_whole(refuse
 
 @pytest.mark.parametrize("opening", ["[", "{a: ", "- ", "? "])
 def test_nesting_that_would_overflow_a_stack_is_refused(refused, opening):
-    told = refused(opening * (MAX_BYTES // 2 // len(opening)))
+    told = refused(opening * (MAX_DESCRIPTION_BYTES // 2 // len(opening)))
     assert "expected at most 20 levels, got one more" in told
 
 
