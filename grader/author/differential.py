@@ -10,7 +10,7 @@ from msgspec import Struct, structs
 
 from grader.author.mutants import Mutant, plain_lines
 from grader.checks.case import Case, make_case, seed_draws
-from grader.checks.proxies import MisfitError, ModuleProxy, Subject
+from grader.checks.proxies import MisfitError, ModuleProxy, SubjectFactory
 from grader.checks.reference import Reference
 from grader.checks.session import Session, SubjectError, SubjectRaisedError
 from grader.checks.tolerances import FLOAT32_GRADIENT, FLOAT64, Tolerance
@@ -192,7 +192,7 @@ def _observe(session: Session, local: Reference, experiment: Experiment) -> Obse
     except Exception:  # noqa: BLE001 - the reference refuses these sizes; the workers observe how
         weights = None
     try:
-        module = Subject(session).build(experiment.case.arguments, like=weights, dtype=experiment.dtype)
+        module = SubjectFactory(session).build(experiment.case.arguments, like=weights, dtype=experiment.dtype)
         return _observe_call(module, experiment)
     except SubjectRaisedError as error:
         return {"the exception": error.raised.type}

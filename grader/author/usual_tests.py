@@ -7,7 +7,7 @@ from pathlib import Path
 from grader.author.proof import Step
 from grader.checks.compare import Failure
 from grader.checks.context import Context
-from grader.checks.proxies import MisfitError, Subject
+from grader.checks.proxies import MisfitError, SubjectFactory
 from grader.checks.reference import Reference
 from grader.checks.reference_cache import ReferenceCache
 from grader.checks.session import Session, SubjectError
@@ -56,7 +56,7 @@ def tester(source: WorkerSource, course: Course, exercise: Exercise, text: str) 
         try:
             walk(
                 test,
-                Context(subject=Subject(session), reference=reference, exercise=exercise),
+                Context(subject=SubjectFactory(session), reference=reference, exercise=exercise),
                 size_cases_of(test, exercise, SEED),
             )
         except SizeCaseFailedError as failed:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from grader.checks.case import Case
-from grader.checks.proxies import ModuleProxy, Subject
+from grader.checks.proxies import ModuleProxy, SubjectFactory
 from grader.checks.reference_cache import ReferenceCache
 from grader.spec.exercise import Exercise
 from grader.spec.properties import Property
@@ -17,7 +17,7 @@ P = TypeVar("P", bound=Property)
 class Context:
     """What a property works with: two module factories and the exercise."""
 
-    subject: Subject
+    subject: SubjectFactory
     reference: ReferenceCache
     exercise: Exercise
 

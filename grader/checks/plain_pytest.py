@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from grader.checks.context import Context
-from grader.checks.proxies import Subject
+from grader.checks.proxies import SubjectFactory
 from grader.checks.reference import Reference
 from grader.checks.reference_cache import ReferenceCache
 from grader.checks.session import Session
@@ -50,4 +50,4 @@ class PlainExamined:
             raise UsageError(submission.reason)
         session = self._sessions[exercise_id] = Session(self._source, exercise, submission)
         reference = ReferenceCache(Reference(course.reference(exercise_id), exercise))
-        return Context(subject=Subject(session), reference=reference, exercise=exercise)
+        return Context(subject=SubjectFactory(session), reference=reference, exercise=exercise)

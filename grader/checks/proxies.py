@@ -268,7 +268,7 @@ class RemoteProxy:
         return returned
 
 
-class Subject:
+class SubjectFactory:
     """Builds the submission's class in the worker."""
 
     def __init__(self, session: Session) -> None:

@@ -177,9 +177,9 @@ class Recording:
         """Return the seed if it was recorded, else one of the recorded seeds."""
         return seed if seed in self.seeds else self.seeds[seed % len(self.seeds)]
 
-    def script(self, seed: int, check: str, size_case: str) -> "Script":
+    def recorded_answers(self, seed: int, check: str, size_case: str) -> "RecordedAnswers":
         """Return the recorded answers of one size case of a check."""
-        return Script(
+        return RecordedAnswers(
             self._index(seed).answers.get(check, {}).get(size_case, []), lambda plain: self._value(seed, plain)
         )
 
@@ -223,7 +223,7 @@ DAMAGE = (zlib.error, AttributeError, KeyError, IndexError, TypeError, ValueErro
 """Exceptions from reading an index that does not fit its tensors."""
 
 
-class Script:
+class RecordedAnswers:
     """The recorded answers of one size case. They are returned in order, each only for its own question."""
 
     def __init__(self, entries: list[RecordedAnswer], decode: Callable[[Any], Any]) -> None:

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from grader.checks.case import seed_draws
 from grader.checks.proxies import ModuleProxy, Pass, Tensors
-from grader.checks.recording import Recording, Script
+from grader.checks.recording import RecordedAnswers, Recording
 from grader.errors import KitError
 from grader.sandbox.probes import ProbeFunction, name_of
 from grader.sandbox.values import version_of
@@ -59,13 +59,13 @@ class Answers:
     whether the answer was computed, looked up or recorded.
     """
 
-    def __init__(self, name: str = "", script: Script | None = None) -> None:
+    def __init__(self, name: str = "", recorded: RecordedAnswers | None = None) -> None:
         self.modules: list[Any] = []
         self.built = 0
         self.is_stale = self.is_broken = self.is_called = False
         self.seconds = 0.0
         self._name = name
-        self._script = script
+        self._recorded = recorded
         self._answers: list[Answer] = []
         self._position = self._looked_up = 0
 
@@ -94,7 +94,7 @@ class Answers:
     def _compute(self, asked: tuple[Any, ...], act: Callable[[], T]) -> T:
         started = time.process_time()  # not affected by other processes
         try:
-            result: T = self._script.answer(asked) if self._script and asked[0] != "draw" else act()
+            result: T = self._recorded.answer(asked) if self._recorded and asked[0] != "draw" else act()
         except BaseException:
             self.is_broken = True  # the failed call may have changed the modules
             raise
@@ -183,9 +183,9 @@ class ReferenceCache:
         return self._answers.ask(("draw", name), draw)
 
     def _go_to(self, name: str) -> None:
-        script = self._recording.script(self._seed, self._check, name) if self._recording else None
+        recorded = self._recording.recorded_answers(self._seed, self._check, name) if self._recording else None
         self._visits[name] += 1
-        new = Answers(f"{self._seed_and_dtype}/{self._check}/{name}", script)
+        new = Answers(f"{self._seed_and_dtype}/{self._check}/{name}", recorded)
         self._answers = self._known.setdefault(self._check, {}).setdefault((name, self._visits[name]), new)
         self._answers.rewind()
 

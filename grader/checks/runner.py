@@ -20,7 +20,7 @@ from grader.checks.context import Context
 from grader.checks.findings import crash_finding, outcome_of_error, raise_if_killed
 from grader.checks.outcome import Examination, FailureKind, FailurePoint, Finding, Outcome, Status, last_lines
 from grader.checks.outputs import axes_of_outputs
-from grader.checks.proxies import MisfitError, Subject
+from grader.checks.proxies import MisfitError, SubjectFactory
 from grader.checks.recording import NotRecordedError, Recording
 from grader.checks.reference import AbsentReference, Reference
 from grader.checks.reference_cache import ReferenceCache
@@ -355,7 +355,7 @@ class Runner:
 
     def _context(self, session: Session) -> Context:
         """Return the context of one check."""
-        return Context(subject=Subject(session), reference=self.reference, exercise=self.exercise)
+        return Context(subject=SubjectFactory(session), reference=self.reference, exercise=self.exercise)
 
     def _result(self, session: Session, check: str, error: Exception | None, seconds: float) -> _CheckRun:
         """Return the result of a check that returned or raised `error`."""

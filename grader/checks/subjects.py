@@ -2,17 +2,17 @@
 
 from typing import Any
 
-from grader.sandbox.protocol import Adapter
+from grader.sandbox.protocol import AdapterSpec
 from grader.spec.interface import Interface
 from grader.spec.kinds import Part
 
 
-def adapter_of(interface: Interface) -> Adapter | None:
+def adapter_of(interface: Interface) -> AdapterSpec | None:
     """Return the adapter that turns a submission's entry into a module; None if the entry is a module class."""
     module = interface.kind.adapter_for(interface.function)
     if not module:
         return None
-    return Adapter(module=module, inputs=list(interface.inputs), by_position=not interface.keyword_only)
+    return AdapterSpec(module=module, inputs=list(interface.inputs), by_position=not interface.keyword_only)
 
 
 def parts_of(interface: Interface, values: Any) -> list[Part]:

@@ -99,7 +99,7 @@ class Parse(Message, frozen=True, kw_only=True):
     chunks: list[Source]
 
 
-class Adapter(Message, frozen=True, kw_only=True):
+class AdapterSpec(Message, frozen=True, kw_only=True):
     """How to turn a submission's function or class into a module: with the class `Adapter` of `module` in `probes`."""
 
     module: str
@@ -121,7 +121,7 @@ class Build(Message, frozen=True, kw_only=True):
     arguments: dict[str, Value]
     dtype: str = ""
     variation: str = ""
-    adapter: Adapter | None = None
+    adapter: AdapterSpec | None = None
     parameters: dict[str, TensorValue] | None = None
     keeps_weights: bool = False
 

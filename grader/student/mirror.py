@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from grader.checks.context import Context
-from grader.checks.proxies import ModuleProxy, Pass, Subject, Tensors
+from grader.checks.proxies import ModuleProxy, Pass, SubjectFactory, Tensors
 from grader.checks.reference import cotangents_for
 from grader.checks.reference_cache import ReferenceCache
 from grader.checks.session import Session
@@ -30,7 +30,7 @@ ANSWERING = ("call", "call_each", "differentiate")
 class MirrorReference:
     """Builds the submission's class when a check asks for the reference's."""
 
-    def __init__(self, subject: Subject, weights: Iterable[Tensors]) -> None:
+    def __init__(self, subject: SubjectFactory, weights: Iterable[Tensors]) -> None:
         self._subject = subject
         self._weights = iter(weights)
 
@@ -85,7 +85,7 @@ def mirrored_answers(
         for check in exercise.checks:
             if check.id in weights:
                 session.begin_check(has_full_time=True)
-                subject = Subject(session)
+                subject = SubjectFactory(session)
                 cache = ReferenceCache(MirrorReference(subject, weights[check.id]))
                 cache.needs_all_size_cases = True
                 cache.begin(check.id, seed, "float32")

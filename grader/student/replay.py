@@ -17,7 +17,7 @@ from grader.checks.subjects import adapter_of
 from grader.checks.tape import FailedCheck, Step
 from grader.sandbox.calling_variants import CallingVariant, Mode, Scale, Sharing, from_plain
 from grader.sandbox.probes import calling_variants, name_of
-from grader.sandbox.protocol import Adapter, Build, Call, TensorValue, Transfer, Value
+from grader.sandbox.protocol import AdapterSpec, Build, Call, TensorValue, Transfer, Value
 from grader.sandbox.values import from_python, from_tensor, outputs_of, to_python
 from grader.spec.exercise import Exercise
 
@@ -120,7 +120,7 @@ class Ending(Struct, frozen=True, kw_only=True):
 class Replay(Struct, frozen=True, kw_only=True):
     """The steps to repeat, and how they end."""
 
-    adapter: Adapter | None = None
+    adapter: AdapterSpec | None = None
     steps: list[BuiltModule | MadeCall | LoadedState] = []
     ending: Ending = Ending()
     seeds: list[int] = []

@@ -181,7 +181,7 @@ class Relay:
         is_first = True
         while remaining or is_first:
             with closing(
-                _Subject(self._source, self._exercise, subject, strict=self._strict, name=self._name)
+                _SubjectWorker(self._source, self._exercise, subject, strict=self._strict, name=self._name)
             ) as replies:
                 self._run_process(session, list(seeds) if is_first else [], remaining, replies, noisy)
             if session.is_time_up or not session.is_collected:
@@ -218,7 +218,7 @@ class Relay:
         session: TrapSession,
         seeds: list[int],
         runs: list[TestRun],
-        replies: "_Subject | _Recorded",
+        replies: "_SubjectWorker | _Recorded",
         noisy: int | None,
         earlier: str = "",
     ) -> None:
@@ -255,7 +255,7 @@ class _Process:
         exercise: Exercise,
         session: TrapSession,
         worker: Worker,
-        replies: "_Subject | _Recorded",
+        replies: "_SubjectWorker | _Recorded",
         budget: TrapBudget,
         earlier: str,
     ) -> None:
@@ -473,7 +473,7 @@ def _until_grid(elapsed: float) -> float:
     return moment - elapsed
 
 
-class _Subject:
+class _SubjectWorker:
     """Replies of a subject in its own worker, which is loaded anew for each seed."""
 
     def __init__(

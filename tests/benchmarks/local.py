@@ -99,7 +99,7 @@ class OwnSession:
 
 
 class OwnSubject:
-    """Builds a submission's class in this process, as `grader.checks.proxies.Subject` does in a worker."""
+    """Builds a submission's class in this process, as `grader.checks.proxies.SubjectFactory` does in a worker."""
 
     def __init__(self, source: str, exercise: Exercise) -> None:
         self.session = OwnSession()

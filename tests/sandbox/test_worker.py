@@ -17,7 +17,7 @@ import msgspec
 import pytest
 import torch
 
-from grader.checks.proxies import Subject
+from grader.checks.proxies import SubjectFactory
 from grader.checks.session import Session, SubjectDiedError, SubjectKilledError, SubjectTimedOutError
 from grader.errors import KitError, LostNurseryError
 from grader.processes import worker_source
@@ -333,7 +333,7 @@ def test_each_value_of_several_calls_is_recorded_before_the_next_call_may_change
     try:
         session.load()
         session.begin_check()
-        module = Subject(session)(**ARGUMENTS)
+        module = SubjectFactory(session)(**ARGUMENTS)
         inputs = [{"x": torch.randn(2, 5, 4)} for _ in range(3)]
         together = module.call_each([*inputs, inputs[0]])
         assert [len(each.unique()) > 1 for each in together] == [True] * 4
@@ -346,7 +346,7 @@ def test_each_value_of_several_calls_is_recorded_before_the_next_call_may_change
 
 def test_a_session_goes_on_with_a_new_worker_and_ends_where_it_hung_twice(judge_text: Judge) -> None:
     session = session_of(judge_text, Seconds(load=10.0, check=2.0, total=60.0))
-    subject = Subject(session)
+    subject = SubjectFactory(session)
     try:
         session.load()
         session.begin_check()
@@ -375,7 +375,7 @@ def test_a_session_ends_with_its_budget(judge_text: Judge) -> None:
         while not (over := session.why_over()):
             session.begin_check()
             with pytest.raises(SubjectTimedOutError, match=r"of 0\.5 s for all"):
-                Subject(session)(**ARGUMENTS)(x=torch.randn(2, 6, 4))
+                SubjectFactory(session)(**ARGUMENTS)(x=torch.randn(2, 6, 4))
         assert over.startswith(
             ("the 0.5 s for all checks were used up", "it hung 2 times")
         )  # the second cause is for machines with few processors
@@ -389,7 +389,7 @@ def test_a_checks_time_limit_follows_from_the_references_time(judge_text: Judge)
     try:
         session.begin_check()
         with pytest.raises(SubjectTimedOutError, match=r"a check may take 3\.2 s"):
-            Subject(session)(**ARGUMENTS)(x=torch.randn(2, 6, 4))
+            SubjectFactory(session)(**ARGUMENTS)(x=torch.randn(2, 6, 4))
     finally:
         session.close()
 
@@ -400,7 +400,7 @@ def test_a_check_gets_less_time_once_the_submission_has_hung(judge_text: Judge) 
     def limit_of_a_check() -> str:
         session.begin_check()
         with pytest.raises(SubjectTimedOutError) as told:
-            Subject(session)(**ARGUMENTS)(x=torch.randn(2, 6, 4))
+            SubjectFactory(session)(**ARGUMENTS)(x=torch.randn(2, 6, 4))
         return re.search(r"a check may take \d+ s", str(told.value))[0]
 
     try:
@@ -421,10 +421,10 @@ def test_a_worker_killed_from_outside_is_distinguished(judge_text: Judge, number
         assert session._worker is not None
         os.kill(session._worker._process.number(), number)
         with pytest.raises(SubjectDiedError) as told:
-            Subject(session)(**ARGUMENTS)
+            SubjectFactory(session)(**ARGUMENTS)
         assert isinstance(told.value, SubjectKilledError)
         with pytest.raises(SubjectDiedError) as told:
-            Subject(session)(**ARGUMENTS)(x=torch.randn(2, 5, 4))
+            SubjectFactory(session)(**ARGUMENTS)(x=torch.randn(2, 5, 4))
         assert not isinstance(told.value, SubjectKilledError)
     finally:
         session.close()
@@ -437,7 +437,7 @@ def test_a_worker_that_hangs_up_and_is_killed_by_the_kit_was_not_killed_from_out
     try:
         session.begin_check()
         with pytest.raises(SubjectDiedError) as told:
-            Subject(session)(**ARGUMENTS)(x=torch.randn(2, 3, 4))
+            SubjectFactory(session)(**ARGUMENTS)(x=torch.randn(2, 3, 4))
         assert not isinstance(told.value, SubjectKilledError)
     finally:
         session.close()

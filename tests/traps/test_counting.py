@@ -248,7 +248,7 @@ def test_a_test_that_stops_does_not_keep_the_others_from_being_replayed(
     with_sign = structs.replace(exercise, interface=structs.replace(exercise.interface, class_name="Sign"))
 
     def run(process: relay._Process, *arguments: Any) -> None:
-        if isinstance(process._replies, relay._Subject) and process._replies._subject is defective.source:
+        if isinstance(process._replies, relay._SubjectWorker) and process._replies._subject is defective.source:
             process._exercise = with_sign
         run_process(process, *arguments)
 

@@ -39,7 +39,7 @@ import torch  # noqa: E402 - as the examiner imports it
 
 from grader.checks.compare import compare, compare_gradient  # noqa: E402
 from grader.checks.findings import outcome_of_error  # noqa: E402
-from grader.checks.proxies import Subject  # noqa: E402
+from grader.checks.proxies import SubjectFactory  # noqa: E402
 from grader.checks.runner import Runner  # noqa: E402
 from grader.checks.session import Session, SubjectError  # noqa: E402
 from grader.processes.workers import Worker  # noqa: E402
@@ -310,7 +310,7 @@ def test_any_reply_of_a_worker_becomes_an_outcome_that_can_be_shown(conversation
 
 def check(session: Session, expected: Any) -> None:
     """The calls that checks make."""
-    module = Subject(session)(input_dim=4)
+    module = SubjectFactory(session)(input_dim=4)
     module.weights()
     compare(module(x=OUTPUT), expected, "the output")
     seen = module.differentiate([OUTPUT], x=OUTPUT)

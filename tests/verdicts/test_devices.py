@@ -82,7 +82,7 @@ source = open_worker_source()
 import torch
 from grader.spec.loading import load_exercise
 from grader.spec.paths import find_course
-from grader.checks.proxies import Subject
+from grader.checks.proxies import SubjectFactory
 from grader.checks.session import Session
 from grader.sandbox.probes.devices import call_elsewhere
 from grader.submission import submission_from_text
@@ -91,7 +91,7 @@ exercise = load_exercise(find_course(Path.cwd()).description("exercise_03"))
 session = Session(source, exercise, submission_from_text(sys.stdin.read()))
 session.begin_check(has_full_time=True)
 sizes = {"input_dim": 4, "output_dim": 6, "context_length": 8, "dropout": 0.0}
-module = Subject(session).build(sizes, at_once=False)
+module = SubjectFactory(session).build(sizes, at_once=False)
 print(module.run_probe(call_elsewhere, {"x": torch.randn(2, 3, 4)})[1], module.attribute("late"))
 session.close()
 source.close()

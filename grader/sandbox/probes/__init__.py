@@ -15,7 +15,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any
 
-from grader.sandbox.protocol import Adapter
+from grader.sandbox.protocol import AdapterSpec
 from grader.sandbox.subject import Entry
 
 ProbeFunction = Callable[..., Any]
@@ -37,7 +37,7 @@ def probe_named(name: str) -> ProbeFunction:
     return probe
 
 
-def constructor(submission: ModuleType, entry: str, adapter: Adapter | None) -> Callable[..., Any]:
+def constructor(submission: ModuleType, entry: str, adapter: AdapterSpec | None) -> Callable[..., Any]:
     """Return the submission's class `entry`, or with an adapter a function that builds the adapter's module."""
     if adapter is None:
         own: Callable[..., Any] = vars(submission)[entry]

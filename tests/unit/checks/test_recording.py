@@ -175,7 +175,7 @@ def recorded_answer(path: Path, asked: tuple[object, ...], answer: object, compa
     recorder = Recorder()
     recorder.add(SEED, {"values": {"": [(asked, answer)]}}, {}, {"values": frozenset(compared)})
     path.write_bytes(recorder.content())
-    return Recording(path).script(SEED, "values", "").answer(asked)
+    return Recording(path).recorded_answers(SEED, "values", "").answer(asked)
 
 
 CALLED = (0, False, "call", (), {})
