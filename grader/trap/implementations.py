@@ -110,13 +110,13 @@ def files_for_traps(course: Course, exercise_id: str) -> list[Path]:
 
 
 def trap_digest(course: Course, exercise_id: str) -> str:
-    """Digest the exercise, the implementations and this room's code, on which the results of traps depend."""
+    """Digest the exercise, the implementations, this room's code and the deadlines: everything that traps depend on."""
     files = files_for_traps(course, exercise_id)
     parts = (
         exercise_digest(course, exercise_id),
         str(load_exercise(course.description(exercise_id)).numbers()),
         files_digest(course, f"trap_{exercise_id}", files),
-        kit_digest(course, "traps", ("trap",)),
+        kit_digest(course, "traps", ("trap", "processes/deadlines.py")),
     )
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
