@@ -18,7 +18,7 @@ from grader.spec.loading import load_exercise
 from grader.spec.paths import TRAP, Course, find_course
 from grader.spec.seeds import require_seed, secret_seed
 from grader.submission import Submission, Unreadable, read_submission, read_text
-from grader.trap.pooled import PooledTrapJudge
+from grader.trap.pooled_judge import PooledTrapJudge
 from grader.trap.reading import refuse_trap, trap_of
 from grader.trap.result import TrapResult
 from grader.verdict.pooled_judge import PooledJudge

@@ -41,7 +41,7 @@ from grader.student.traps import details_of, home_of
 from grader.submission import Chunk, Submission, Unreadable, read_submission
 from grader.submission.reading import LONE_SURROGATE
 from grader.submission.submission import unix_lines, without_magics
-from grader.trap.pooled import PooledTrapJudge
+from grader.trap.pooled_judge import PooledTrapJudge
 from grader.trap.reading import trap_of
 from grader.verdict.pooled_judge import PooledJudge
 from grader.verdict.verdict import Verdict

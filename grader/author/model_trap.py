@@ -10,7 +10,7 @@ from grader.spec.exercise import Exercise
 from grader.spec.loading import load_exercise
 from grader.spec.paths import Course
 from grader.spec.problem import BLANK
-from grader.trap.pooled import PooledTrapJudge
+from grader.trap.pooled_judge import PooledTrapJudge
 from grader.trap.reading import read_trap
 from grader.trap.result import Caught, DefectResult, Standing, TrapResult
 

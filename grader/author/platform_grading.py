@@ -25,7 +25,7 @@ from grader.spec.loading import load_exercise
 from grader.spec.paths import Course, write_product
 from grader.spec.seeds import secret_seed
 from grader.submission import Submission, Unreadable
-from grader.trap.pooled import PooledTrapJudge
+from grader.trap.pooled_judge import PooledTrapJudge
 from grader.trap.reading import is_unwritten, refuse_trap, trap_of
 from grader.verdict.pooled_judge import PooledJudge
 from grader.verdict.verdict import Verdict, not_gradable

@@ -336,7 +336,7 @@ class Examination(Struct, frozen=True, kw_only=True):
     failed_in_training_variant: frozenset[str] = frozenset()
     """The checks that failed in a calling variant in training mode, but not in the plain call."""
 
-    def failures(self) -> dict[str, str]:
+    def signatures(self) -> dict[str, str]:
         """Return the signatures of the checks that did not pass, by check."""
         return {each.check: each.signature() for each in self.outcomes if each.status is not Status.PASSED}
 

@@ -5,9 +5,9 @@ from typing import Any, Protocol
 import torch
 from msgspec import Struct
 
+from grader.checks.adapters import adapter_of
 from grader.checks.outputs import has_form
 from grader.checks.session import Session, SubjectDiedError, SubjectRaisedError, unexpected_reply
-from grader.checks.subjects import adapter_of
 from grader.sandbox import protocol
 from grader.sandbox.probes import ProbeFunction, name_of
 from grader.sandbox.protocol import Build, Built, Misfit, Request, Returned, TensorValue

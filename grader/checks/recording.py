@@ -183,7 +183,7 @@ class Recording:
             self._index(seed).answers.get(check, {}).get(size_case, []), lambda plain: self._value(seed, plain)
         )
 
-    def failures(self, seed: int, variant: str) -> Examination:
+    def examination(self, seed: int, variant: str) -> Examination:
         """Return the failed checks of a variant with their deviations."""
         failed = self._index(seed).failures.get(variant, {})
         outcomes = [_failed(check, each.kind) for check, each in failed.items()]

@@ -10,8 +10,8 @@ from typing import Any
 
 import torch
 
+from grader.checks.adapters import adapter_of
 from grader.checks.proxies import Pass, Tensors
-from grader.checks.subjects import adapter_of
 from grader.errors import KitError
 from grader.sandbox.probes import ProbeFunction, constructor
 from grader.sandbox.subject import Subject

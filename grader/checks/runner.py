@@ -102,7 +102,7 @@ class _CheckRun:
     """Where the check failed."""
     calls_entry: bool = False
     """Whether the check called the submission's class or function itself, and the reference."""
-    failure: BaseException | None = None
+    kit_error: BaseException | None = None
     """An error of the kit, to be raised unless the check is repeated."""
 
     def has_passed(self) -> bool:
@@ -315,8 +315,8 @@ class Runner:
             if self.reference.is_to_be_repeated():
                 session.observed = before
                 run = self._run_check(session, check, seed, dtype, point)
-            if run.failure is not None:
-                raise run.failure
+            if run.kit_error is not None:
+                raise run.kit_error
             if (changed := session.observed.changed) and not is_change_reported and run.has_passed():
                 is_change_reported = True
                 finding = Finding(kind=FailureKind.STATE_CHANGED, message=changed)
@@ -371,9 +371,9 @@ class Runner:
         try:
             outcome = outcome_of_error(check, error, seconds, limits, printed=printed, is_form_right=is_form_right)
         except BrokenExerciseError as own:
-            return replace(run, failure=BrokenExerciseError(f"{self.exercise.id}: {own}"))
+            return replace(run, kit_error=BrokenExerciseError(f"{self.exercise.id}: {own}"))
         except BaseException as own:  # noqa: BLE001 - raised by `_run_checks`
-            return replace(run, failure=own)
+            return replace(run, kit_error=own)
         return replace(run, outcome=outcome)
 
     def _load_finding(self, error: SubjectError) -> Finding:

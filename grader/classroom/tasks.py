@@ -20,7 +20,7 @@ from grader.submission import Submission, Unreadable, read_submission
 from grader.submission.choice import SourceFile, choose_between, read_source
 from grader.submission.reading import read_text
 from grader.trap.implementations import trap_digest
-from grader.trap.pooled import PooledTrapJudge
+from grader.trap.pooled_judge import PooledTrapJudge
 from grader.trap.reading import trap_of
 from grader.trap.result import TrapResult
 from grader.verdict.digest import exercise_digest, kit_version, torch_version

@@ -183,8 +183,8 @@ def _ordinary_call(exercise: Exercise, check: Property, seed: int) -> StoredCall
 
 def ordinary_requests(exercise: Exercise, check: Property, sizes: dict[str, int], draws: str) -> tuple[Build, Call]:
     """Return the requests of a call with the arguments of a check; `draws` seeds its inputs."""
+    from grader.checks.adapters import adapter_of
     from grader.checks.case import make_case, seed_draws  # imports torch
-    from grader.checks.subjects import adapter_of
     from grader.sandbox.values import from_python
 
     seed_draws(draws)

@@ -10,10 +10,10 @@ from typing import Any
 import torch
 from msgspec import Struct, structs
 
+from grader.checks.adapters import adapter_of
 from grader.checks.compare import Comparison, Failure, Relation
 from grader.checks.outcome import FailureKind
 from grader.checks.proxies import MisfitError
-from grader.checks.subjects import adapter_of
 from grader.checks.tape import FailedCheck, Step
 from grader.sandbox.calling_variants import CallingVariant, Mode, Scale, Sharing, from_plain
 from grader.sandbox.probes import calling_variants, name_of

@@ -232,7 +232,7 @@ class Relay:
             session.isolation = protections(isolation)
             if self._strict:
                 require_closed(isolation)
-            process = _Process(self._trap, self._exercise, session, worker, replies, self.budget, earlier)
+            process = _TestProcess(self._trap, self._exercise, session, worker, replies, self.budget, earlier)
             session.processes.append(process.recordings)
             process.run(seeds, runs, noisy)
         finally:
@@ -246,7 +246,7 @@ def _remaining(runs: Sequence[TestRun], session: TrapSession) -> list[TestRun]:
     return [each for each in runs if (each.test, each.seed) not in ended and each.test not in stopped]
 
 
-class _Process:
+class _TestProcess:
     """One test worker, from its start to its end."""
 
     def __init__(

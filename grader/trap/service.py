@@ -10,7 +10,7 @@ from grader.processes.worker_source import open_worker_source
 from grader.spec.paths import Course
 from grader.trap.implementations import Role
 from grader.trap.judge import TrapJudge
-from grader.trap.pooled import TrapRequest
+from grader.trap.pooled_judge import TrapRequest
 
 PROVED_ROLES = (Role.RIGHT, Role.DEFECTIVE)
 """The roles of the implementations on which a model trap is proven."""

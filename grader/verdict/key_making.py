@@ -67,7 +67,7 @@ def _make_key(course: Course, runner: Runner, digest: str) -> Key:
         if not subset:
             require_all_passed(exercise.id, examination)
         name = variant_name(subset)
-        signatures[name] = examination.failures()
+        signatures[name] = examination.signatures()
         methods[name] = examination.methods
     return Key(
         digest=digest,
@@ -80,7 +80,7 @@ def _make_key(course: Course, runner: Runner, digest: str) -> Key:
 def _examine_near_misses(runner: Runner, reference: str) -> Iterator[tuple[str, dict[str, str]]]:
     """Yield the signatures of each near miss, alone and beside other defects, by its name."""
     for name, text in near_miss_texts(runner.exercise, reference):
-        yield name, _examine_variant(runner, text, f"the near miss {name}").failures()
+        yield name, _examine_variant(runner, text, f"the near miss {name}").signatures()
 
 
 def _examine_variant(runner: Runner, text: str, label: str) -> Examination:

@@ -38,14 +38,12 @@ def find_near_miss(
     no near miss is looked for. `examine` takes a near miss's name and the checks to run on it.
     """
     ids = {each.id for each in exercise.near_misses}  # none in an edition without hints
-    failures = examination.failures()
-    names = [
-        name for name, signatures in key.near_misses.items() if signatures == failures != {} and ids & defects_in(name)
-    ]
+    own = examination.signatures()
+    names = [name for name, signatures in key.near_misses.items() if signatures == own != {} and ids & defects_in(name)]
     if not names or not VariantComparison(exercise, key, examination, clues).unexplained:
         return ""
     for name in names:
-        deviations = examine(name, {*failures}).deviations
+        deviations = examine(name, {*own}).deviations
         if all(is_same(value, deviations.get(check)) for check, value in examination.deviations.items()):
             return next(iter(ids & defects_in(name)))
     return ""

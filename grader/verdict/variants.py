@@ -185,7 +185,7 @@ class RecordedVariants(VariantSource):
         return False
 
     def examine(self, name: str, checks: set[str], seed: int, dtype: str) -> Examination:
-        return self._recording.failures(seed, name)
+        return self._recording.examination(seed, name)
 
     def examine_at(self, name: str, points: dict[str, FailurePoint], seed: int, dtype: str) -> Examination:
         return self.examine(name, set(points), seed, dtype)
@@ -201,7 +201,7 @@ class RecordedVariants(VariantSource):
     ) -> list[str]:
         if names and self._is_starter(submission):
             return [variant_name(frozenset(defect.id for defect in self._exercise.defects))]
-        recorded = {name: self._recording.failures(seed, name).deviations for name in names}
+        recorded = {name: self._recording.examination(seed, name).deviations for name in names}
         return [
             name
             for name, deviations in recorded.items()

@@ -16,13 +16,13 @@ from typing import Any
 
 import torch
 
+from grader.checks.adapters import adapter_of
 from grader.checks.case import seed_draws
 from grader.checks.context import Context
 from grader.checks.proxies import MisfitError, Pass
 from grader.checks.reference import LocalModule, Reference, _copied, import_variation
 from grader.checks.session import CheckLog, Observed, SubjectRaisedError
 from grader.checks.size_cases import size_cases_of
-from grader.checks.subjects import adapter_of
 from grader.checks.walk import walk
 from grader.sandbox.probes import ProbeFunction, constructor
 from grader.sandbox.protocol import Misfit, Raised

@@ -244,15 +244,15 @@ def test_a_test_that_stops_does_not_keep_the_others_from_being_replayed(
     exercise = load_exercise(traps.course.description(EXERCISE))
     reference, *others = implementations_of(traps.course, exercise, has_every_wrong_fix=False)
     (defective,) = (each for each in others if each.defects == {1})
-    run_process = relay._Process.run
+    run_process = relay._TestProcess.run
     with_sign = structs.replace(exercise, interface=structs.replace(exercise.interface, class_name="Sign"))
 
-    def run(process: relay._Process, *arguments: Any) -> None:
+    def run(process: relay._TestProcess, *arguments: Any) -> None:
         if isinstance(process._replies, relay._SubjectWorker) and process._replies._subject is defective.source:
             process._exercise = with_sign
         run_process(process, *arguments)
 
-    monkeypatch.setattr(relay._Process, "run", run)
+    monkeypatch.setattr(relay._TestProcess, "run", run)
     monkeypatch.setattr(judge, "implementations_of", lambda *_, **__: [reference, defective])
     result = traps(EXERCISE, BY_A_SIGN.format(stop=stop, condition=condition))
     assert standings(result) == {

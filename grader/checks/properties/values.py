@@ -7,6 +7,7 @@ import torch
 from msgspec import structs
 
 from grader.checks import diagnoses, pictures
+from grader.checks.adapters import parts_of
 from grader.checks.calling_variant_calls import compare_in_calling_variants
 from grader.checks.calling_variant_choice import fitting
 from grader.checks.case import Case, make_case
@@ -33,7 +34,6 @@ from grader.checks.properties.side_effects import require_inputs_kept
 from grader.checks.properties.symmetries import PRECISE, roughly, scale_inputs
 from grader.checks.proxies import ModuleProxy
 from grader.checks.session import SubjectRaisedError
-from grader.checks.subjects import parts_of
 from grader.checks.tolerances import FLOAT32
 from grader.sandbox.calling_variants import CallingVariant, Dtype, GradientMode, History, Mode
 from grader.spec.fields import MadeInput

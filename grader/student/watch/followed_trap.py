@@ -12,7 +12,7 @@ from grader.processes.pool import ExaminerPool
 from grader.spec.paths import Course
 from grader.student.traps import home_of
 from grader.submission import read_submission
-from grader.trap.pooled import PooledTrapJudge
+from grader.trap.pooled_judge import PooledTrapJudge
 from grader.trap.reading import is_unwritten, trap_of
 from grader.trap.result import TrapResult
 

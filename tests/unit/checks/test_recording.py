@@ -147,7 +147,7 @@ def test_inputs_that_another_processor_rounds_differently_are_the_same_question(
 
 
 def test_the_failures_of_a_variant_are_read_with_what_they_observed(answers):
-    seen = Recording(answers).failures(SEED, "1")
+    seen = Recording(answers).examination(SEED, "1")
     assert [(each.check, each.status, each.finding.signature()) for each in seen.outcomes] == [
         ("values", Status.FAILED, "values"),
         ("form", Status.FAILED, "form"),
@@ -277,4 +277,4 @@ def test_an_answer_that_does_not_fit_its_tensors_is_reported(tmp_path, answer):
     flat = {"7/float32": torch.ones(6).view(torch.uint8), "7/index": torch.tensor([*index.encode()], dtype=torch.uint8)}
     save_file({name: compressed(each) for name, each in flat.items()}, path)
     with pytest.raises(KitError, match="is missing or damaged"):
-        Recording(path).failures(SEED, "1")
+        Recording(path).examination(SEED, "1")

@@ -8,9 +8,9 @@ import pytest
 import torch
 from msgspec import structs
 
+from grader.checks.adapters import adapter_of
 from grader.checks.compare import Relation
 from grader.checks.reference import import_file
-from grader.checks.subjects import adapter_of
 from grader.sandbox.calling_variants import CallingVariant, MemoryLayout
 from grader.sandbox.values import from_python, from_tensor
 from grader.spec.interface import Interface
