@@ -1,13 +1,11 @@
 """Run an exercise's checks over submissions: properties by the kit itself, hidden test files by pytest."""
 
 import hashlib
-import re
 import time
 import warnings
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
-from itertools import islice
 from pathlib import Path
 from typing import Any, Protocol, Self
 
@@ -17,7 +15,7 @@ from msgspec import structs
 from grader.checks.case import seed_from_name
 from grader.checks.compare import Advice, Failure, counted_comparisons, naming_output_axes
 from grader.checks.context import Context
-from grader.checks.findings import crash_finding, outcome_of_error, raise_if_killed
+from grader.checks.findings import outcome_of_error
 from grader.checks.outcome import Examination, FailureKind, FailurePoint, Finding, Outcome, Status, last_lines
 from grader.checks.outputs import axes_of_outputs
 from grader.checks.proxies import MisfitError, SubjectFactory
@@ -28,17 +26,17 @@ from grader.checks.session import (
     Session,
     SubjectError,
     SubjectRaisedError,
-    SubjectTimedOutError,
     unexpected_reply,
 )
 from grader.checks.size_cases import SizeCasePlan, SizeCasePlanner
 from grader.checks.tape import FailedCheck, Tape
+from grader.checks.unloadable import load_finding, missing_entry
 from grader.checks.walk import SizeCaseFailedError, run_at, walk
 from grader.errors import BrokenExerciseError, SpecError
 from grader.processes.workers import WorkerSource, protections
 from grader.sandbox.calling_variants import Mode
 from grader.sandbox.probes import ProbeFunction, name_of
-from grader.sandbox.protocol import Built, Call, Isolation, Loaded, Request, Returned
+from grader.sandbox.protocol import Built, Call, Isolation, Request, Returned
 from grader.sandbox.values import TORCH_DTYPES, from_python, to_python
 from grader.spec.exercise import Exercise
 from grader.spec.paths import Course
@@ -46,10 +44,6 @@ from grader.spec.properties import Property
 from grader.submission import Submission
 
 FINGERPRINT_LENGTH = 8
-SYNTAX_ERRORS = ("SyntaxError", "IndentationError", "TabError")
-FUNCTION = re.compile(r"^(?:async )?def (\w{1,80})", re.MULTILINE)
-MAX_FUNCTIONS = 10
-"""How many functions a message lists if the one to grade is missing."""
 
 
 class RunnableCheck(Protocol):
@@ -178,7 +172,7 @@ class Runner:
         methods: dict[str, str] = {}
         try:
             loaded = session.load()
-            unloadable = self._why_unloadable(loaded, submission)
+            unloadable = missing_entry(loaded, submission, self.exercise)
             if unloadable is None:
                 names = only or at or ()
                 checks = [check for check in self._checks if not names or check.name in names]
@@ -186,7 +180,7 @@ class Runner:
                 runs.extend(_until_a_failure(all_runs) if stops_at_failure else all_runs)
             methods = {name: _fingerprints(tree) for name, tree in loaded.trees.items()}
         except SubjectError as error:
-            unloadable = self._load_finding(error)
+            unloadable = load_finding(error, self.exercise.limits)
         finally:
             torch.set_default_dtype(torch.float32)
             session.close()
@@ -376,38 +370,6 @@ class Runner:
             return replace(run, kit_error=own)
         return replace(run, outcome=outcome)
 
-    def _load_finding(self, error: SubjectError) -> Finding:
-        """Return the finding of an error while the submission was loading."""
-        raise_if_killed(error)
-        if not isinstance(error, SubjectRaisedError):
-            was, location = ("was ", error.location) if isinstance(error, SubjectTimedOutError) else ("", None)
-            text = f"it {was}{error} while it was loading; keep the file to imports and definitions"
-            return Finding(kind=FailureKind.LOAD, message=text, location=location)
-        crash = crash_finding(error.raised, self.exercise.limits)
-        verb = "cannot be compiled" if error.raised.type in SYNTAX_ERRORS else "raises while it is loading"
-        next_step = "fix that line" if crash.location else "run the file by itself to see why"
-        return _with_message(crash, f"it {verb}: {crash.message}; {next_step}")
-
-    def _why_unloadable(self, loaded: Loaded, submission: Submission) -> Finding | None:
-        """Return why no check can run on a submission that loaded; None if checks can run."""
-        interface = self.exercise.interface
-        name, noun = interface.entry(), "function" if interface.function else "class"
-        needs_module = noun == "class" and interface.kind.class_is_module
-        if loaded.entry_found and (loaded.entry_is_module or not needs_module):
-            return None
-        if loaded.entry_found:
-            message = f"{name} is not a subclass of torch.nn.Module; derive it from nn.Module"
-            return Finding(kind=FailureKind.ENTRY, message=message)
-        if loaded.tolerated is not None:
-            crash = crash_finding(loaded.tolerated, self.exercise.limits)
-            message = f"a cell raises before there is a {noun} {name}: {crash.message}; fix that line"
-            return _with_message(crash, message)
-        names = _function_names(submission) if noun == "function" else list(loaded.classes)
-        plural = "functions" if noun == "function" else "classes"
-        found = ", ".join(names) or "none"
-        message = f"there is no {noun} {name}; the {plural} found: {found}; name your {noun} {name}"
-        return Finding(kind=FailureKind.ENTRY, message=message, names_found=names)
-
 
 def new_reference(course: Course, exercise: Exercise) -> ReferenceCache:
     """Return the reference of an exercise, with no answers yet."""
@@ -432,11 +394,6 @@ def _error_of(check: RunnableCheck, context: Context, seed: int) -> Exception | 
     return None
 
 
-def _with_message(crash: Finding, message: str) -> Finding:
-    """Return the crash's finding with another message."""
-    return Finding(kind=crash.kind, detail=crash.detail, message=message, location=crash.location)
-
-
 def _require_unique_names(checks: list[RunnableCheck]) -> None:
     """Raise `SpecError` if two checks have the same name, since outcomes are identified by name."""
     first: dict[str, RunnableCheck] = {}
@@ -457,12 +414,6 @@ def _until_a_failure(runs: Iterator[_CheckRun]) -> Iterator[_CheckRun]:
         yield run
         if run.outcome is not None and not run.has_passed():
             return
-
-
-def _function_names(submission: Submission) -> list[str]:
-    """Return the names of the first top-level functions, found by a search: parsing a hostile source may crash."""
-    names = (found[1] for chunk in submission.chunks for found in FUNCTION.finditer(chunk.text))
-    return list(islice(names, MAX_FUNCTIONS))
 
 
 def _fingerprints(tree: str) -> str:

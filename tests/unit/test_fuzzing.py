@@ -40,8 +40,8 @@ import torch  # noqa: E402 - as the examiner imports it
 from grader.checks.compare import compare, compare_gradient  # noqa: E402
 from grader.checks.findings import outcome_of_error  # noqa: E402
 from grader.checks.proxies import SubjectFactory  # noqa: E402
-from grader.checks.runner import Runner  # noqa: E402
 from grader.checks.session import Session, SubjectError  # noqa: E402
+from grader.checks.unloadable import load_finding, missing_entry  # noqa: E402
 from grader.processes.workers import Worker  # noqa: E402
 from grader.sandbox import protocol  # noqa: E402
 from grader.sandbox.protocol import receive_reply  # noqa: E402
@@ -290,12 +290,10 @@ def test_any_reply_of_a_worker_becomes_an_outcome_that_can_be_shown(conversation
     session = Session(Scripted(script), exercise, submission)
     outcomes, unloadable = [], None
     with within_bounds():
-        runner = Runner.__new__(Runner)
-        runner.exercise = exercise
         try:
-            unloadable = runner._why_unloadable(session.load(), submission)
+            unloadable = missing_entry(session.load(), submission, exercise)
         except SubjectError as error:
-            unloadable = runner._load_finding(error)
+            unloadable = load_finding(error, exercise.limits)
         error = None
         try:
             if unloadable is None:
