@@ -74,5 +74,5 @@ def _ask_reference(course: Course, runner: Runner, text: str) -> Weights:
             for size_case in size_cases.values()
             for weights in initial_weights(size_case)
         ]
-        for check, size_cases in runner.reference.asked_and_answered().items()
+        for check, size_cases in runner.reference.questions_and_answers().items()
     }

@@ -91,7 +91,7 @@ def _record_seed(course: Course, runner: Runner, recorder: Recorder, seed: int) 
     examination = runner.examine(submission_from_text(text), seed, only=checks)
     runner.reference.needs_all_size_cases = False
     require_all_passed(exercise.id, examination)
-    answers = runner.reference.asked_and_answered()
+    answers = runner.reference.questions_and_answers()
     failures = {}
     fails_starter = not exercise.defects
     for subset in exercise.subsets():

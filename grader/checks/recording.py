@@ -54,7 +54,8 @@ inputs. Which of them is the smallest depends on the compared value."""
 
 INDEX = "index"
 
-Asked = tuple[Any, ...]
+Question = tuple[Any, ...]
+"""A question to the reference, such as a call of a module with its arguments."""
 
 
 class NotRecordedError(Exception):
@@ -64,7 +65,7 @@ class NotRecordedError(Exception):
 class RecordedAnswer(Struct, frozen=True, array_like=True, kw_only=True):
     """A question, as a digest and the sums of its tensors, and its answer as plain data."""
 
-    question: str
+    digest: str
     sums: list[float]
     answer: Any
 
@@ -92,7 +93,7 @@ class Recorder:
     def add(
         self,
         seed: int,
-        answers: dict[str, dict[str, list[tuple[Asked, Any]]]],
+        answers: dict[str, dict[str, list[tuple[Question, Any]]]],
         failures: dict[str, dict[str, tuple[str, Any]]],
         compared: Mapping[str, frozenset[str]] = {},
     ) -> None:
@@ -106,11 +107,8 @@ class Recorder:
         index = Index(
             answers={
                 check: {
-                    name: [
-                        _recorded_answer(asked, _rounded_answer(asked, answer, compared.get(check, frozenset())), pool)
-                        for asked, answer in asked_and_answered
-                    ]
-                    for name, asked_and_answered in size_cases.items()
+                    name: [_recorded_answer(*each, compared.get(check, frozenset()), pool) for each in known]
+                    for name, known in size_cases.items()
                 }
                 for check, size_cases in answers.items()
             },
@@ -231,24 +229,25 @@ class RecordedAnswers:
         self._decode = decode
         self._next = 0
 
-    def answer(self, asked: Asked) -> Any:
+    def answer(self, question: Question) -> Any:
         """Return the reference's answer; raise `NotRecordedError` if the question was not recorded."""
-        question, sums = _question_of(asked)
+        digest, sums = _digest_of(question)
         for step in range(len(self._entries)):
             index = (self._next + step) % len(self._entries)
             entry = self._entries[index]
-            if entry.question == question and _are_close(entry.sums, sums):
+            if entry.digest == digest and _are_close(entry.sums, sums):
                 self._next = index + 1
                 return self._decode(entry.answer)
         raise NotRecordedError("no answer to this question was recorded")
 
 
-def _recorded_answer(asked: Asked, answer: Any, pool: _TensorPool) -> RecordedAnswer:
-    question, sums = _question_of(asked)
-    return RecordedAnswer(question=question, sums=sums, answer=_to_plain(answer, pool))
+def _recorded_answer(question: Question, answer: Any, compared: frozenset[str], pool: _TensorPool) -> RecordedAnswer:
+    """Return a question with its answer, in which values of the dtypes in `compared` are rounded."""
+    digest, sums = _digest_of(question)
+    return RecordedAnswer(digest=digest, sums=sums, answer=_to_plain(_rounded_answer(question, answer, compared), pool))
 
 
-def _rounded_answer(asked: Asked, answer: Any, dtypes: frozenset[str]) -> Any:
+def _rounded_answer(question: Question, answer: Any, dtypes: frozenset[str]) -> Any:
     """Return the answer to a call with rounded values and gradients; other answers, such as weights, as they are."""
     if isinstance(answer, Pass):  # the cotangents are also handed to the submission
         return structs.replace(
@@ -257,7 +256,7 @@ def _rounded_answer(asked: Asked, answer: Any, dtypes: frozenset[str]) -> Any:
             parameters=_rounded(answer.parameters, GRADIENT_TOLERANCES, dtypes),
             inputs=_rounded(answer.inputs, GRADIENT_TOLERANCES, dtypes),
         )
-    match asked:
+    match question:
         case (_, _, "call", *_):
             return _rounded(answer, TOLERANCES, dtypes)
         case (_, _, "run_probe", _, {"calls": calls}):
@@ -306,10 +305,10 @@ def unpack(packed: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
     return planes.reshape(dtype.itemsize, -1).T.contiguous().flatten().view(dtype)
 
 
-def _question_of(asked: Asked) -> tuple[str, list[float]]:
+def _digest_of(question: Question) -> tuple[str, list[float]]:
     """Return a digest of the question's texts and shapes, and the sum of each tensor in it."""
     sums: list[float] = []
-    text = msgspec.json.encode(_outline(asked, sums), order="sorted")
+    text = msgspec.json.encode(_outline(question, sums), order="sorted")
     return hashlib.sha256(text).hexdigest()[:DIGEST_LENGTH], sums
 
 

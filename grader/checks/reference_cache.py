@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from grader.checks.case import seed_draws
 from grader.checks.proxies import ModuleProxy, Pass, Tensors
-from grader.checks.recording import RecordedAnswers, Recording
+from grader.checks.recording import Question, RecordedAnswers, Recording
 from grader.errors import KitError
 from grader.sandbox.probes import ProbeFunction, name_of
 from grader.sandbox.values import version_of
@@ -34,7 +34,7 @@ class Answer(Struct, frozen=True, kw_only=True):
     `versions` are those of the tensors in the result. `generator` is torch's state after inputs were drawn.
     """
 
-    asked: tuple[Any, ...]
+    question: Question
     result: Any
     versions: list[tuple[torch.Tensor, int]]
     generator: torch.Tensor | None
@@ -78,37 +78,37 @@ class Answers:
         self.is_stale = self.is_stale or not all(each.is_as_it_was() for each in self._answers[: self._looked_up])
         return self.is_stale
 
-    def ask(self, asked: tuple[Any, ...], act: Callable[[], T]) -> T:
+    def ask(self, question: Question, act: Callable[[], T]) -> T:
         """Return the stored answer, or else that of `act`; raise `StaleCacheError` if the stored question differs."""
         is_known = self._position < len(self._answers)
-        result: T = self._look_up(asked) if is_known else self._compute(asked, act)
+        result: T = self._look_up(question) if is_known else self._compute(question, act)
         self._position += 1
-        if asked[0] != "draw":
+        if question[0] != "draw":
             seed_draws(f"{self._name}/{self._position}")
         return result
 
-    def asked_and_answered(self) -> list[tuple[tuple[Any, ...], Any]]:
+    def questions_and_answers(self) -> list[tuple[Question, Any]]:
         """Return every question put to the reference with its answer, in order."""
-        return [(answer.asked, answer.result) for answer in self._answers if answer.asked[0] != "draw"]
+        return [(answer.question, answer.result) for answer in self._answers if answer.question[0] != "draw"]
 
-    def _compute(self, asked: tuple[Any, ...], act: Callable[[], T]) -> T:
+    def _compute(self, question: Question, act: Callable[[], T]) -> T:
         started = time.process_time()  # not affected by other processes
         try:
-            result: T = self._recorded.answer(asked) if self._recorded and asked[0] != "draw" else act()
+            result: T = self._recorded.answer(question) if self._recorded and question[0] != "draw" else act()
         except BaseException:
             self.is_broken = True  # the failed call may have changed the modules
             raise
         finally:
             self.seconds += time.process_time() - started
         versions = [(tensor, version_of(tensor)) for tensor in _tensors_in(result) if not tensor.is_inference()]
-        generator = torch.default_generator.get_state() if asked[0] == "draw" else None
-        self._answers.append(Answer(asked=asked, result=result, versions=versions, generator=generator))
+        generator = torch.default_generator.get_state() if question[0] == "draw" else None
+        self._answers.append(Answer(question=question, result=result, versions=versions, generator=generator))
         return result
 
-    def _look_up(self, asked: tuple[Any, ...]) -> Any:
+    def _look_up(self, question: Question) -> Any:
         answer = self._answers[self._position]
         self._looked_up = self._position + 1
-        if self.is_stale or not (_is_same(answer.asked, asked) and answer.is_as_it_was()):
+        if self.is_stale or not (_is_same(answer.question, question) and answer.is_as_it_was()):
             self.is_stale = True
             raise StaleCacheError("a check asked the reference another question than before")
         if answer.generator is not None:
@@ -160,13 +160,13 @@ class ReferenceCache:
         """Return the reference's time in the check so far, measured when its answers were computed."""
         return sum(answers.seconds for answers in self._visited())
 
-    def asked_and_answered(self) -> dict[str, dict[str, list[tuple[tuple[Any, ...], Any]]]]:
+    def questions_and_answers(self) -> dict[str, dict[str, list[tuple[Question, Any]]]]:
         """Return all questions and answers of first visits, by check and size case."""
         return {
             check: {
                 name: known
                 for (name, visit), answers in visited.items()
-                if visit == 1 and (known := answers.asked_and_answered())
+                if visit == 1 and (known := answers.questions_and_answers())
             }
             for check, visited in self._known.items()
         }
@@ -195,8 +195,8 @@ class ReferenceCache:
     def build(self, arguments: dict[str, Any], *, dtype: str = "", variation: str = "", entry: str = "") -> ModuleProxy:
         """Build a module of the reference with new weights."""
         answers = self._answers
-        asked = ("build", arguments, dtype, variation, entry)
-        answers.ask(asked, lambda: answers.modules.append(self._reference.build(arguments, dtype, variation, entry)))
+        question = ("build", arguments, dtype, variation, entry)
+        answers.ask(question, lambda: answers.modules.append(self._reference.build(arguments, dtype, variation, entry)))
         answers.built += 1
         return CachedProxy(answers, answers.built - 1)
 
@@ -251,8 +251,8 @@ class CachedProxy:
 
     def load_from(self, other: Any) -> None:
         modules = self._answers.modules
-        asked = (self.number, self.training, "load_from", other.number)
-        self._answers.ask(asked, lambda: modules[self.number].load_from(modules[other.number]))
+        question = (self.number, self.training, "load_from", other.number)
+        self._answers.ask(question, lambda: modules[self.number].load_from(modules[other.number]))
 
     def _ask(self, method: str, *arguments: Any, **inputs: Any) -> Any:
         number, training = self.number, self.training
@@ -263,8 +263,8 @@ class CachedProxy:
             module.training = training
             return getattr(module, method)(*arguments, **inputs)
 
-        asked = tuple(name_of(each) if callable(each) else each for each in arguments)
-        return self._answers.ask((number, training, method, asked, inputs), act)
+        named = tuple(name_of(each) if callable(each) else each for each in arguments)
+        return self._answers.ask((number, training, method, named, inputs), act)
 
 
 def _is_same(one: Any, other: Any) -> bool:

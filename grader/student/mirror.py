@@ -95,7 +95,7 @@ def mirrored_answers(
                         Context(subject=subject, reference=cache, exercise=exercise),
                         size_cases_of(check, exercise, seed),
                     )
-                for size_case in cache.asked_and_answered().get(check.id, {}).values():
+                for size_case in cache.questions_and_answers().get(check.id, {}).values():
                     answers += answers_in(size_case)
     return answers
 

@@ -32,7 +32,9 @@ from grader.trap.implementations import Home, Implementation, Role, implementati
 from grader.trap.relay import BY_ITSELF, Ending, Relay, Trap, TrapSession
 from grader.trap.result import TrapResult
 
-RUNS = 3
+SEED_COUNT = 3
+"""At how many seeds a test runs on an implementation."""
+
 EVERY_SEED = (Role.RIGHT, Role.DEFECTIVE)
 """Tests run at all seeds on implementations with these roles, and at one seed on all other implementations."""
 
@@ -109,7 +111,7 @@ class _Judgement:
     ) -> None:
         self._relay, self._exercise, self._implementations = relay, exercise, implementations
         self._file, self._seed, self._is_proof = file, seed, is_proof
-        self._seeds = [random.Random(f"{seed}/{number}").randrange(SEEDS) for number in range(RUNS)]  # noqa: S311 - seeds of inputs
+        self._seeds = [random.Random(f"{seed}/{number}").randrange(SEEDS) for number in range(SEED_COUNT)]  # noqa: S311 - seeds of inputs
         self._observations: list[Observation] = []
         self._is_time_up = False
         self._dropped: set[int] = set()

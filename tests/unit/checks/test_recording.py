@@ -85,7 +85,7 @@ def answers(reference: ReferenceCache, tmp_path: Path) -> Path:
     failures = {
         "1": {"values": ("values", torch.ones(2, 3)), "form": ("form", (1, "two", None)), "silent": ("x", None)}
     }
-    recorder.add(SEED, reference.asked_and_answered(), failures)
+    recorder.add(SEED, reference.questions_and_answers(), failures)
     file = tmp_path / "answers.safetensors"
     file.write_bytes(recorder.content())
     return file

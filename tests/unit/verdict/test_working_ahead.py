@@ -25,7 +25,7 @@ def plain(verdict: Verdict) -> dict:
 
 def answers(judge: Judge) -> list[object]:
     """Return the answers of the reference that are known."""
-    known = judge._runners[EXERCISE].reference.asked_and_answered()
+    known = judge._runners[EXERCISE].reference.questions_and_answers()
     return [answer for size_cases in known.values() for size_case in size_cases.values() for _, answer in size_case]
 
 
