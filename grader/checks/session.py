@@ -16,10 +16,17 @@ from grader.processes.deadlines import (
     TIMES_THE_REFERENCE,
     TimeBudget,
 )
-from grader.processes.workers import DiedError, KilledError, KilledUnconfinedError, Worker, WorkerSource, require_closed
-from grader.sandbox import protocol
+from grader.processes.workers import (
+    DiedError,
+    KilledError,
+    KilledUnconfinedError,
+    Worker,
+    WorkerSource,
+    sources_of,
+    start_confined,
+)
 from grader.sandbox.probes import calling_variants, name_of
-from grader.sandbox.protocol import Build, Call, Isolation, Loaded, Raised, Reply, Request, Returned
+from grader.sandbox.protocol import Build, Call, Isolation, Load, Loaded, Raised, Reply, Request, Returned
 from grader.sandbox.text import excerpt
 from grader.sandbox.wire import MalformedError
 from grader.spec.exercise import Exercise
@@ -234,20 +241,15 @@ class Session:
         except KilledUnconfinedError:  # by something outside the kit: no submission has run yet
             self._worker, self.isolation = self._start()
         self._budget.start_worker(self._worker.processor_time())
-        if self._strict:
-            require_closed(self.isolation)
-        chunks = [protocol.Source(label=chunk.label, text=chunk.text) for chunk in self._submission.chunks]
-        reply = self._ask(
-            protocol.Load(chunks=chunks, entry=self.exercise.interface.entry(), dtype=self._dtype, name=self._name)
-        )
+        chunks, entry = sources_of(self._submission), self.exercise.interface.entry()
+        reply = self._ask(Load(chunks=chunks, entry=entry, dtype=self._dtype, name=self._name))
         if not isinstance(reply, Loaded):
             self.close()
             raise unexpected_reply()
         return reply
 
     def _start(self) -> tuple[Worker, Isolation]:
-        worker = self._source.start(self.exercise.limits)
-        return worker, worker.wait_until_confined()
+        return start_confined(self._source, self.exercise.limits, strict=self._strict)
 
     def _ask(self, message: Request) -> Any:
         assert self._worker is not None
@@ -273,7 +275,7 @@ class Session:
         return reply
 
     def _reply_to(self, message: Request, worker: Worker) -> Any:
-        """Return the worker's reply; raise `TimeoutError` once the time is up that was not waited for a processor."""
+        """Return the worker's reply. Raise `TimeoutError` at the deadline; waits for a processor or a disk delay it."""
         with self._budget.spending():
             worker.send_request(message, self._budget.deadline())
         while True:

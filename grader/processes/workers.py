@@ -311,6 +311,28 @@ class WorkerSource(Protocol):
         """End all workers."""
 
 
+def start_confined(source: WorkerSource, limits: Limits, *, strict: bool = False) -> tuple[Worker, Isolation]:
+    """Return a new worker and its protections, once it is confined.
+
+    Raises `KitError` if it cannot be confined. If `strict`, raises `OpenHostError` if a submission could reach files or
+    the network.
+    """
+    worker = source.start(limits)
+    try:
+        isolation = worker.wait_until_confined()
+        if strict:
+            require_closed(isolation)
+    except BaseException:
+        worker.kill()
+        raise
+    return worker, isolation
+
+
+def sources_of(submission: Submission) -> list[Source]:
+    """Return a submission's text in the form in which a worker gets it."""
+    return [Source(label=chunk.label, text=chunk.text) for chunk in submission.chunks]
+
+
 class Fingerprinter:
     """A worker that parses many submissions. It runs none of them, so none can influence its answers."""
 
@@ -321,11 +343,9 @@ class Fingerprinter:
     def fingerprint(self, submission: Submission) -> str:
         """Return the same text for sources that differ only in layout and comments; empty without a syntax tree."""
         if self._worker is None:
-            self._worker = self._source.start(Limits())
-            self._worker.wait_until_confined()
-        chunks = [Source(label=chunk.label, text=chunk.text) for chunk in submission.chunks]
+            self._worker, _ = start_confined(self._source, Limits())
         try:
-            reply = self._worker.request(Parse(chunks=chunks), time.monotonic() + PARSE_SECONDS)
+            reply = self._worker.request(Parse(chunks=sources_of(submission)), time.monotonic() + PARSE_SECONDS)
         except (DiedError, MalformedError, TimeoutError):
             self.close()  # a very deep tree ends the parser; the next submission gets a new worker
             return ""

@@ -19,11 +19,11 @@ from grader.processes.workers import (
     Worker,
     WorkerSource,
     protections,
-    require_closed,
     seconds_waited,
+    sources_of,
+    start_confined,
 )
-from grader.sandbox import protocol
-from grader.sandbox.protocol import Act, Acted, Load, Loaded, Raised, Reply, RunTests, TestRun
+from grader.sandbox.protocol import Act, Acted, Load, Loaded, Raised, Reply, RunTests, Source, TestRun
 from grader.sandbox.traps.messages import (
     MAX_TESTS,
     Answer,
@@ -226,12 +226,9 @@ class Relay:
         if self.budget.left <= 0:
             session.is_time_up = True
             return
-        worker = self._source.start(self._exercise.limits)
+        worker, isolation = start_confined(self._source, self._exercise.limits, strict=self._strict)
+        session.isolation = protections(isolation)
         try:
-            isolation = worker.wait_until_confined()
-            session.isolation = protections(isolation)
-            if self._strict:
-                require_closed(isolation)
             process = _TestProcess(self._trap, self._exercise, session, worker, replies, self.budget, earlier)
             session.processes.append(process.recordings)
             process.run(seeds, runs, noisy)
@@ -289,7 +286,7 @@ class _TestProcess:
     def run(self, seeds: list[int], runs: list[TestRun], noisy: int | None) -> None:
         """Relay the runs one by one until the end; without `runs`, every test runs once for each of the seeds."""
         interface = self._exercise.interface
-        source = protocol.Source(label=TRAP, text=self._trap.text)
+        source = Source(label=TRAP, text=self._trap.text)
         request = RunTests(source=source, name=interface.entry(), is_class=not interface.function)
         self._deadline = time.monotonic() + COLLECT_SECONDS
         self._pending = list(runs)
@@ -490,12 +487,8 @@ class _SubjectWorker:
     def begin(self) -> None:
         """Load the subject anew."""
         if self._worker is None:
-            self._worker = self._source.start(self._exercise.limits)
-            isolation = self._worker.wait_until_confined()
-            if self._strict:
-                require_closed(isolation)
-        chunks = [protocol.Source(label=chunk.label, text=chunk.text) for chunk in self._subject.chunks]
-        request = Load(chunks=chunks, entry=self._exercise.interface.entry(), name=self._name)
+            self._worker, _ = start_confined(self._source, self._exercise.limits, strict=self._strict)
+        request = Load(chunks=sources_of(self._subject), entry=self._exercise.interface.entry(), name=self._name)
         reply = self._request(request, self._exercise.limits.seconds.load)
         if not isinstance(reply, Loaded):
             text = reply.text if isinstance(reply, Raised) else "an unexpected reply"
