@@ -8,7 +8,7 @@ from grader.errors import KitError
 from grader.processes.memory import free_memory
 from grader.processes.warm_client import is_answered_warm
 from grader.processes.warm_server import stay_warm
-from grader.verdict.judge import keep_judge
+from grader.verdict.kept_judge import keep_judge
 
 __all__ = ["CommandService", "inherited_descriptors", "stay_warm"]
 

@@ -96,7 +96,7 @@ def grade(
     from grader.student.claims import withhold
     from grader.student.progress import load_progress
     from grader.student.recording import record_shown
-    from grader.verdict.judge import judging_file
+    from grader.verdict.judging_files import judging_file
     from grader.verdict.verdict import Result
 
     course, spawns = current_course(), spawn or not CAN_FORK
@@ -159,7 +159,8 @@ def _print_completed(course: Course, exercise_id: str) -> None:
 def _grade_all(course: Course, seed: int | None, *, strict: bool, spawn: bool) -> int:
     """Grade every exercise and show the list. Return the largest exit code."""
     from grader.student.recording import record_verdict
-    from grader.verdict.judge import judge_choice, open_judge
+    from grader.verdict.judge import open_judge
+    from grader.verdict.judging_files import judge_choice
 
     codes = []
     with open_judge(course, spawn=spawn, strict=strict) as judge:
@@ -253,7 +254,7 @@ def _graded_now(exercise_id: str) -> "tuple[Course, Exercise, Verdict]":
     """Grade the student's file and store the verdict, which does not count as an attempt."""
     from grader.student.explanations import load_explained
     from grader.student.recording import record_verdict
-    from grader.verdict.judge import judge_file
+    from grader.verdict.judging_files import judge_file
 
     course = current_course()
     choice = _chosen_file(course, exercise_id)
@@ -312,7 +313,7 @@ def claim(ctx: click.Context, exercise_id: str, claimed: str, line: int) -> None
     from grader.student.claims import record_claim
     from grader.student.progress import load_progress
     from grader.student.recording import record_shown
-    from grader.verdict.judge import judge_file
+    from grader.verdict.judging_files import judge_file
 
     assert claimed == "sound", "click accepts nothing else"
     course = current_course()
@@ -393,7 +394,7 @@ def try_(ctx: click.Context, exercise_id: str, prints_code: bool, path: Path | N
     from grader.spec.loading import load_exercise
     from grader.student.recording import record_verdict
     from grader.student.trial import checks_to_repeat, plan_trial, start_trial
-    from grader.verdict.judge import judge_and_record
+    from grader.verdict.judging_files import judge_and_record
 
     course = current_course()
     if path is not None and (course.root / "solutions").is_dir() and not trusted:

@@ -1,117 +1,30 @@
-"""Judge a submission: from a file, or from source text, to its verdict."""
+"""Judge a submission: the one path from a submission to its verdict."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
 from typing import Any, Self
 
 from msgspec import structs
 
 from grader.checks.outcome import Examination, Status
 from grader.checks.tape import FailedCheck
-from grader.errors import KitError, WorkerKilledError
+from grader.errors import WorkerKilledError
 from grader.processes.memory import free_memory
 from grader.processes.worker_source import CAN_FORK, open_worker_source
 from grader.processes.workers import Fingerprinter, WorkerSource
 from grader.sandbox.protocol import Request
 from grader.spec.exercise import Exercise
 from grader.spec.loading import load_exercise
-from grader.spec.paths import Course, stamp_of
-from grader.spec.seeds import secret_seed
+from grader.spec.paths import Course
 from grader.submission import Submission
-from grader.submission.choice import Choice
 from grader.verdict.attribution import Clues, matching_variants
 from grader.verdict.key import REFERENCE, Key, has_defect
 from grader.verdict.matching import compare_deviations, find_partial_fixes
 from grader.verdict.near_misses import find_near_miss
-from grader.verdict.verdict import Verdict, can_be_examined, make_verdict, refuse
+from grader.verdict.verdict import Verdict, make_verdict
 
 MAX_MATCHING_VARIANTS = 4
 """The most matching variants whose deviations are compared. More of them match only if a crash hides the values."""
-
-
-def judge_file(
-    course: Course,
-    exercise_id: str,
-    choice: Choice,
-    *,
-    seed: int | None = None,
-    spawn: bool = not CAN_FORK,
-    strict: bool = False,
-) -> Verdict:
-    """Return the verdict on a file; see `judging_file`."""
-    with judging_file(course, exercise_id, choice, seed=seed, spawn=spawn, strict=strict) as verdict:
-        return verdict
-
-
-@contextmanager
-def judging_file(
-    course: Course,
-    exercise_id: str,
-    choice: Choice,
-    *,
-    seed: int | None = None,
-    spawn: bool = not CAN_FORK,
-    strict: bool = False,
-) -> Iterator[Verdict]:
-    """Yield the verdict on a file. The processes that judged it end after the block, which takes a while.
-
-    `seed` seeds the inputs; None draws a fresh, secret seed. `strict` raises `OpenHostError` if a submission could
-    reach files or the network. Raises `SpecError` for a wrong description and `BrokenExerciseError` if the reference
-    fails.
-    """
-    if not can_be_examined(choice.read):
-        yield _refused(course, exercise_id, choice, _seed(seed))
-    elif _kept and not (spawn or strict):
-        kept = _kept[0]
-        seed = kept.draw_seed() if seed is None else seed
-        yield kept.judge(course, exercise_id, choice.read, course.shown(choice.path), seed)
-    else:
-        with open_judge(course, spawn=spawn, strict=strict, first=exercise_id) as judge:
-            yield judge(exercise_id, choice.read, course.shown(choice.path), _seed(seed))
-
-
-def judge_choice(
-    judge: "Judge", course: Course, exercise_id: str, choice: Choice, *, seed: int | None = None
-) -> Verdict:
-    """Return the verdict of an open judge on a file, also if the file cannot be examined."""
-    seed = _seed(seed)
-    if can_be_examined(choice.read):
-        return judge(exercise_id, choice.read, course.shown(choice.path), seed)
-    return _refused(course, exercise_id, choice, seed)
-
-
-def judge_and_record(
-    course: Course,
-    exercise_id: str,
-    choice: Choice,
-    checks_of: Callable[[Verdict], Iterable[str]],
-) -> tuple[Verdict, FailedCheck | None]:
-    """Judge a file; then record the requests of the first of the checks `checks_of(verdict)` that fails again.
-
-    Raises what `judging_file` raises.
-    """
-    if not can_be_examined(choice.read):
-        return _refused(course, exercise_id, choice, secret_seed()), None
-    with open_judge(course, first=exercise_id) as judge:
-        verdict = judge(exercise_id, choice.read, course.shown(choice.path), secret_seed())
-        for check in checks_of(verdict):
-            failed = judge.record(exercise_id, choice.read, verdict.seed, check)
-            if failed is not None:
-                return verdict, failed
-    return verdict, None
-
-
-def _refused(course: Course, exercise_id: str, choice: Choice, seed: int) -> Verdict:
-    """Return the verdict on a file that cannot be examined."""
-    exercise = load_exercise(course.description(exercise_id))
-    verdict = refuse(exercise, choice.read, course.shown(choice.path), seed)
-    assert verdict is not None
-    return verdict
-
-
-def _seed(seed: int | None) -> int:
-    """Return the seed, or a fresh, secret one."""
-    return secret_seed() if seed is None else seed
 
 
 @contextmanager
@@ -129,71 +42,6 @@ def open_judge(
             source.start_ahead(load_exercise(course.description(first)).limits)  # while the checks are imported
         with Judge(course, source, strict=strict) as judge:
             yield judge
-
-
-class KeptJudge:
-    """The judge of a process that answers several commands about one course, one after the other.
-
-    At most one exercise is open, with its reference and its answers.
-    """
-
-    def __init__(self) -> None:
-        self._opened = ExitStack()
-        self._judge: Judge | None = None
-        self._course: Course | None = None
-        self._state: tuple[object, ...] = ()
-        self._verdict: Verdict | None = None
-        self._next_seed: int | None = None
-        """The seed of the next verdict, at which the reference's answers are known; None if there are none."""
-
-    def draw_seed(self) -> int:
-        """Return a secret seed that no verdict has had."""
-        seed, self._next_seed = self._next_seed, None
-        return secret_seed() if seed is None else seed
-
-    def judge(self, course: Course, exercise_id: str, submission: Submission, name: str, seed: int) -> Verdict:
-        """Return the verdict on a submission. Open the exercise anew if one of its files has changed."""
-        if self._judge is None:
-            self._judge = self._opened.enter_context(open_judge(course, first=exercise_id))
-            self._course = course
-        elif course != self._course:
-            raise KitError("this process judges another course; run the command with --cold")
-        state = (exercise_id, course.stamps(exercise_id), stamp_of(course.key(exercise_id)))
-        if self._state and state != self._state:
-            self._judge.forget()
-        self._state = state
-        self._verdict = None  # an error leaves the judge in doubt
-        self._verdict = self._judge(exercise_id, submission, name, seed)
-        return self._verdict
-
-    def prepare(self, is_idle: Callable[[], bool]) -> None:
-        """While idle, work ahead for the next verdict. Then clean up after the last worker and start the next one."""
-        if self._judge is None or self._verdict is None:
-            return
-        exercise_id = self._verdict.exercise
-        if self._next_seed is None:
-            self._next_seed = secret_seed()
-            self._judge.work_ahead(exercise_id, self._next_seed, is_idle)
-        self._judge.prepare(exercise_id)
-
-    def is_usable(self) -> bool:
-        """Return whether the judge can answer the next command: its last verdict is sound, and no host was open."""
-        if self._judge is None or self._course is None or self._verdict is None:
-            return False
-        return (
-            all(self._verdict.isolation.values())
-            and self._judge.is_alive()
-            and (self._course.root / "exercises").is_dir()
-        )
-
-
-_kept: list[KeptJudge] = []
-
-
-def keep_judge() -> KeptJudge:
-    """From now on, judge every file in one judge, which stays open when its command ends."""
-    _kept[:] = [KeptJudge()]
-    return _kept[0]
 
 
 class Judge:

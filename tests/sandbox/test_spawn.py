@@ -13,7 +13,7 @@ from grader.errors import KitError
 from grader.processes.spawner import Spawner
 from grader.spec.exercise import Limits
 from grader.submission.choice import choice_of
-from grader.verdict.judge import judge_file
+from grader.verdict.judging_files import judge_file
 from grader.verdict.verdict import Verdict
 from tests.support.commands import run_program
 from tests.support.hostile import at_import, in_forward, reference, running_with, starter

@@ -8,7 +8,7 @@ from grader.report.terminal import render_terminal
 from grader.spec.loading import load_exercise
 from grader.submission.choice import choice_of
 from grader.verdict.attribution import DefectStatus
-from grader.verdict.judge import judge_file
+from grader.verdict.judging_files import judge_file
 from grader.verdict.verdict import Result
 from tests.support.forgetting import forget_descriptions
 from tests.support.notebooks import code, markdown, notebook

@@ -7,7 +7,8 @@ import msgspec
 import pytest
 
 from grader.submission import Submission, submission_from_text
-from grader.verdict.judge import Judge, KeptJudge
+from grader.verdict.judge import Judge
+from grader.verdict.kept_judge import KeptJudge
 from grader.verdict.key import REFERENCE
 from grader.verdict.verdict import Verdict
 
