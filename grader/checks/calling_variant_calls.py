@@ -11,7 +11,7 @@ from msgspec import Struct, structs
 from grader.checks.case import Case
 from grader.checks.compare import Compared, Failure, compare, compare_gradients
 from grader.checks.outcome import FailureKind
-from grader.checks.pictures import NEGLIGIBLE, Gradients
+from grader.checks.pictures import Gradients
 from grader.checks.proxies import ModuleProxy
 from grader.checks.session import SubjectRaisedError, unexpected_reply
 from grader.checks.tolerances import (
@@ -22,6 +22,8 @@ from grader.checks.tolerances import (
     GRADIENT_OF_LARGE_INPUTS,
     LARGE_INPUTS,
     LARGE_INPUTS_FLOAT64,
+    NEGLIGIBLE,
+    NEGLIGIBLE_OF_ANY_SIZE,
     Tolerance,
 )
 from grader.sandbox.calling_variants import (
@@ -37,9 +39,6 @@ from grader.sandbox.calling_variants import (
 )
 from grader.sandbox.probes import calling_variants as probe
 from grader.spec.exercise import Exercise
-
-NEGLIGIBLE_OF_ANY_SIZE = 10 * NEGLIGIBLE
-"""Below this, a gradient that is a sum over many samples or tokens is a rounding error of zero, in float32."""
 
 
 def call_in_calling_variants(

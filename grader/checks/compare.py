@@ -16,8 +16,8 @@ from msgspec import Struct, structs
 
 from grader.checks import diagnoses, pictures
 from grader.checks.outcome import FailureKind, Finding, parse_kind
-from grader.checks.pictures import NEGLIGIBLE, Gradients, WrongElement
-from grader.checks.tolerances import FLOAT32, FLOAT32_GRADIENT, Tolerance
+from grader.checks.pictures import Gradients, WrongElement
+from grader.checks.tolerances import FLOAT32, FLOAT32_GRADIENT, NEGLIGIBLE, Tolerance
 from grader.sandbox.protocol import Other
 from grader.sandbox.text import as_index, excerpt, listed_first
 from grader.spec.kinds import Part

@@ -14,6 +14,7 @@ import torch
 from msgspec import structs
 
 from grader.checks.outcome import Map, Picture, PictureKind
+from grader.checks.tolerances import NEGLIGIBLE
 from grader.sandbox.text import as_index
 
 Gradients = Mapping[str, "torch.Tensor | None"]
@@ -28,10 +29,6 @@ MAX_HEADS = 4
 MAX_BARS = 12
 ROUNDED = 1e-3
 """Tolerance for the sum of attention weights, in any dtype."""
-
-NEGLIGIBLE = 1e-5
-"""Smaller gradients, as for a key's bias or a query with a single key, are zero but for rounding. They may be missing.
-"""
 
 _passed: ContextVar[dict[Hashable, tuple[Any, Any]] | None] = ContextVar("passed", default=None)
 

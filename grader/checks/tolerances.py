@@ -37,3 +37,10 @@ GRADIENT_OF_LARGE_INPUTS = Tolerance(relative=1e-5, absolute=1e-6, of_largest=1e
 LARGE_INPUTS_FLOAT64 = Tolerance(relative=0.0, absolute=0.0, of_largest=1e-8)
 LARGE_INPUTS = Tolerance(relative=0.0, absolute=0.0, of_largest=1e-2)
 """Scores in the thousands are rounded to a thousandth, which changes the weights of similar keys as much."""
+
+NEGLIGIBLE = 1e-5
+"""Smaller gradients, as for a key's bias or a query with a single key, are zero but for rounding. They may be missing.
+"""
+
+NEGLIGIBLE_OF_ANY_SIZE = 10 * NEGLIGIBLE
+"""The same for gradients that are sums over many samples or tokens, in float32."""
