@@ -36,10 +36,10 @@ class Service(Struct, frozen=True, kw_only=True):
     arguments: tuple[str, ...]
 
 
-class Request(Struct, frozen=True, kw_only=True):
+class ServiceRequest(Struct, frozen=True, kw_only=True):
     """A request to a service.
 
-    `body` has the type of the service's `Requests`. `name` is used in messages, and `seconds` is the time limit.
+    `body` has the type of the service's `ServiceRequests`. `name` is used in messages, and `seconds` is the time limit.
     The service prepares for a `topic` once; the process restarts if the `stamps` of the topic's files have changed
     since.
     """
@@ -97,7 +97,7 @@ class ExaminerProcess:
         """Return whether the process has prepared the topic, so that its next request is faster."""
         return topic in self._stamps
 
-    def ask(self, request: Request, answer_type: type[T]) -> T:
+    def ask(self, request: ServiceRequest, answer_type: type[T]) -> T:
         """Return the answer, or raise the error of the kit that the service raised.
 
         Raise `ExaminerDiedError` or `CancelledError` if the process does not answer.
@@ -151,7 +151,7 @@ class ExaminerProcess:
             os.close(null)
             process.returncode = 0  # the parent reaps it
 
-    def _ask_once(self, request: Request) -> bytes | None:
+    def _ask_once(self, request: ServiceRequest) -> bytes | None:
         """Return the reply, or None if the process died. The process is killed at its deadline."""
         process = self._started()
         assert process.stdin is not None
@@ -195,7 +195,7 @@ class ExaminerProcess:
 
 
 def run_service(serve: Callable[[], None]) -> NoReturn:
-    """Be an examiner process: call `serve`, which answers `Requests` until stdin ends, and exit."""
+    """Be an examiner process: call `serve`, which answers `ServiceRequests` until stdin ends, and exit."""
     status = 0
     try:
         serve()
@@ -207,7 +207,7 @@ def run_service(serve: Callable[[], None]) -> NoReturn:
     os._exit(status)
 
 
-class Requests(Generic[T]):
+class ServiceRequests(Generic[T]):
     """In an examiner process: iterate over the requests from stdin, and answer each before the next."""
 
     def __init__(self, request_type: type[T]) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Self, TypeVar
 
 from grader.errors import KitError
-from grader.processes.examiner_process import CancelledError, ExaminerProcess, Request, Service
+from grader.processes.examiner_process import CancelledError, ExaminerProcess, Service, ServiceRequest
 
 T = TypeVar("T")
 
@@ -97,7 +97,7 @@ class PoolClient:
         self._at_work: set[ExaminerProcess] = set()
         self._is_cancelled = False
 
-    def ask(self, request: Request, answer_type: type[T]) -> T:
+    def ask(self, request: ServiceRequest, answer_type: type[T]) -> T:
         """Return the answer; raise the same errors as `ExaminerProcess.ask`."""
         with self._pool.lend(self._service, request.topic) as examiner:
             self._at_work.add(examiner)

@@ -16,7 +16,7 @@ from grader.processes.warm_socket import (
     DONE,
     GO,
     RUN_REQUEST,
-    Request,
+    CommandRequest,
     is_stopped,
     own_folder,
     peer_of,
@@ -110,7 +110,7 @@ def _ask(connection: socket.socket, process: int, handle: int, arguments: list[s
     umask = os.umask(0o077)
     os.umask(umask)
     try:
-        request = Request(arguments, os.getcwd(), os.environ, umask)
+        request = CommandRequest(arguments, os.getcwd(), os.environ, umask)
         send_message(connection, RUN_REQUEST, request.encode(), (0, 1, 2))
         kind, _, _ = receive_message(connection)
         if kind != ACCEPTED:

@@ -29,7 +29,7 @@ from grader.processes.warm_socket import (
     SOCKET_SUFFIX,
     STOP_REQUEST,
     STREAMS,
-    Request,
+    CommandRequest,
     is_private,
     lock_path,
     own_folder,
@@ -64,7 +64,7 @@ TAKE_OVER_SECONDS = 5.0
 """How long the course's former process may take to end."""
 
 
-class Service(Protocol):
+class WarmService(Protocol):
     """What a warm process does for its clients."""
 
     def run(self, arguments: list[str]) -> int:
@@ -77,7 +77,7 @@ class Service(Protocol):
         """Return whether the course and the worker source are still there."""
 
 
-def stay_warm(path: str, service: Service, inherited: set[int]) -> None:
+def stay_warm(path: str, service: WarmService, inherited: set[int]) -> None:
     """Fork a warm process that listens at this socket. Return in the caller, which ends as if there were none.
 
     `inherited` are descriptors to close, which the caller got from its own caller.
@@ -92,7 +92,7 @@ def stay_warm(path: str, service: Service, inherited: set[int]) -> None:
         _live(path, service, inherited)
 
 
-def _live(path: str, service: Service, inherited: set[int]) -> NoReturn:
+def _live(path: str, service: WarmService, inherited: set[int]) -> NoReturn:
     """Serve in a forked process; never return into the command's code."""
     try:
         os.setsid()
@@ -306,7 +306,7 @@ def _idle_seconds() -> float:
         return IDLE_SECONDS
 
 
-def _serve(place: _Place, service: Service) -> None:
+def _serve(place: _Place, service: WarmService) -> None:
     """Answer one client after another until the idle time passes without a client, or the process must end."""
     listener, idle = place.listener, _idle_seconds()
     until = time.monotonic() + idle
@@ -329,7 +329,7 @@ def _serve(place: _Place, service: Service) -> None:
         until = time.monotonic() + idle
 
 
-def _answer(connection: socket.socket, service: Service) -> bool:
+def _answer(connection: socket.socket, service: WarmService) -> bool:
     """Answer a client; return whether this process may answer the next one."""
     connection.settimeout(REQUEST_SECONDS)
     streams: list[int] = []
@@ -341,7 +341,7 @@ def _answer(connection: socket.socket, service: Service) -> bool:
             return False
         if kind != RUN_REQUEST or len(streams) != STREAMS:
             return True
-        request = Request.decode(body)
+        request = CommandRequest.decode(body)
         send_message(connection, ACCEPTED)
         if receive_message(connection)[0] != GO:
             return True
@@ -357,7 +357,7 @@ def _answer(connection: socket.socket, service: Service) -> bool:
     return is_sound
 
 
-def _run(request: Request, service: Service) -> tuple[bytes, bytes, bool]:
+def _run(request: CommandRequest, service: WarmService) -> tuple[bytes, bytes, bool]:
     """Run the command; return the kind and the body of the answer, and whether this process is still sound."""
     faulthandler.dump_traceback_later(MAX_COMMAND_SECONDS, exit=True, file=2)
     try:
@@ -374,7 +374,7 @@ def _run(request: Request, service: Service) -> tuple[bytes, bytes, bool]:
 
 
 @contextlib.contextmanager
-def _in_place_of_client(request: Request, streams: list[int]) -> Iterator[None]:
+def _in_place_of_client(request: CommandRequest, streams: list[int]) -> Iterator[None]:
     """Inside the block, use the client's streams, folder, environment and file mode mask."""
     os.chdir(request.folder)
     environment, umask = dict(os.environ), os.umask(request.umask)

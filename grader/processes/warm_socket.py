@@ -4,9 +4,9 @@ A warm process is an examiner that stays after a command and answers the next on
 course, kit, Python, torch and settings finds its socket, because the name is a digest of all of them. This module
 imports only what every client needs, since a client must start in hundredths of a second.
 
-A client connects and sends a `Request` with its three standard streams. The process answers `ACCEPTED`; the client
-answers `GO` if it is still waiting; the process runs the command on the client's streams and answers `DONE` with the
-exit code, or `COLD` if the client must do without it.
+A client connects and sends a `CommandRequest` with its three standard streams. The process answers `ACCEPTED`; the
+client answers `GO` if it is still waiting; the process runs the command on the client's streams and answers `DONE` with
+the exit code, or `COLD` if the client must do without it.
 """
 
 import array
@@ -40,7 +40,7 @@ _COUNTS = struct.Struct("!III")
 _PEER = struct.Struct("3i")
 
 
-class Request:
+class CommandRequest:
     """A command: its arguments, and the folder, environment and file mode mask in which it was typed."""
 
     def __init__(self, arguments: list[str], folder: str, environment: Mapping[str, str], umask: int) -> None:
@@ -56,7 +56,7 @@ class Request:
         return counts + b"\0".join(map(os.fsencode, parts))
 
     @classmethod
-    def decode(cls, body: bytes) -> "Request":
+    def decode(cls, body: bytes) -> "CommandRequest":
         """Return the request in the bytes; raise `ValueError` if they contain none."""
         if len(body) < _COUNTS.size:
             raise ValueError("too short")

@@ -3,7 +3,7 @@
 from msgspec import Struct
 
 from grader.processes.deadlines import TRAP_ANSWER_SECONDS, TRAP_PROOF_ANSWER_SECONDS
-from grader.processes.examiner_process import Request, Service
+from grader.processes.examiner_process import Service, ServiceRequest
 from grader.processes.pool import ExaminerPool, PoolClient
 from grader.spec.paths import Course
 from grader.trap.implementations import Home
@@ -42,7 +42,7 @@ class PooledTrapJudge:
 
         Raises what `TrapJudge` raises, and `ExaminerDiedError`.
         """
-        request = Request(
+        request = ServiceRequest(
             body=TrapRequest(exercise=exercise_id, trap=trap, seed=seed, is_proof=is_proof, home=home),
             name=trap.name,
             seconds=TRAP_PROOF_ANSWER_SECONDS if is_proof else TRAP_ANSWER_SECONDS,

@@ -5,7 +5,7 @@ from contextlib import closing
 from pathlib import Path
 
 from grader.processes.deadlines import TRAP_PROOF_SECONDS, TRAP_SECONDS
-from grader.processes.examiner_process import Requests, run_service
+from grader.processes.examiner_process import ServiceRequests, run_service
 from grader.processes.worker_source import open_worker_source
 from grader.spec.paths import Course
 from grader.trap.implementations import Role
@@ -17,7 +17,7 @@ PROVED_ROLES = (Role.RIGHT, Role.DEFECTIVE)
 
 
 def _serve() -> None:
-    course, requests = Course(root=Path(sys.argv[1])), Requests(TrapRequest)
+    course, requests = Course(root=Path(sys.argv[1])), ServiceRequests(TrapRequest)
     with closing(open_worker_source(course.secret_folders(), for_many=True, for_tests=True)) as source:
         judge = TrapJudge(course, source, strict="--strict" in sys.argv, lanes=int(sys.argv[2]))
         for request in requests:

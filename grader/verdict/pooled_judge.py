@@ -2,7 +2,7 @@
 
 from msgspec import Struct
 
-from grader.processes.examiner_process import Request, Service
+from grader.processes.examiner_process import Service, ServiceRequest
 from grader.processes.pool import ExaminerPool, PoolClient
 from grader.spec.loading import load_exercise
 from grader.spec.paths import Course
@@ -42,7 +42,7 @@ class PooledJudge:
         if refused is not None:
             return refused
         assert isinstance(read, Submission)
-        request = Request(
+        request = ServiceRequest(
             body=JudgeRequest(exercise=exercise_id, submission=read, file=file, seed=seed),
             name=read.name,
             seconds=exercise.limits.seconds.total,

@@ -3,7 +3,7 @@
 import sys
 from pathlib import Path
 
-from grader.processes.examiner_process import Requests, run_service
+from grader.processes.examiner_process import ServiceRequests, run_service
 from grader.processes.memory import free_memory
 from grader.spec.paths import Course
 from grader.verdict.judge import open_judge
@@ -14,7 +14,7 @@ COLLECT_EVERY = 20
 
 
 def _serve() -> None:
-    course, requests = Course(root=Path(sys.argv[1])), Requests(JudgeRequest)
+    course, requests = Course(root=Path(sys.argv[1])), ServiceRequests(JudgeRequest)
     with open_judge(course, strict="--strict" in sys.argv, for_many=True) as judge:
         for count, request in enumerate(requests, start=1):
             requests.answer(judge, request.exercise, request.submission, request.file, request.seed)

@@ -67,7 +67,7 @@ def silent(course: WarmCourse) -> None:
 def with_descriptors(count: int) -> Disturbance:
     def send(course: WarmCourse) -> None:
         with course.connection() as connection, open(os.devnull) as null:
-            request = warm_socket.Request([*GRADE], str(course.root), {}, 0)
+            request = warm_socket.CommandRequest([*GRADE], str(course.root), {}, 0)
             with contextlib.suppress(OSError):  # it may leave as soon as it has read the descriptors
                 send_message(connection, RUN_REQUEST, request.encode(), (null.fileno(),) * count)
                 receive_message(connection)

@@ -19,7 +19,7 @@ from grader.processes import warm_socket
 from grader.processes.memory import memory_of
 from grader.processes.warm_client import warm_path
 from grader.processes.warm_server import MAX_MEMORY_BYTES, warm_processes
-from grader.processes.warm_socket import RUN_REQUEST, Request, send_message
+from grader.processes.warm_socket import RUN_REQUEST, CommandRequest, send_message
 from tests.support.commands import run_fork
 from tests.support.hostile import parent_of, relatives
 from tests.support.paths import ROOT
@@ -111,7 +111,7 @@ class WarmCourse:
         given = {"folder": str(self.root), "environment": dict(os.environ), "umask": 0o077} | changes
         connection = self.connection()
         null = os.open(os.devnull, os.O_RDWR)
-        send_message(connection, RUN_REQUEST, Request([*(arguments or GRADE)], **given).encode(), (null,) * 3)
+        send_message(connection, RUN_REQUEST, CommandRequest([*(arguments or GRADE)], **given).encode(), (null,) * 3)
         os.close(null)
         return connection
 

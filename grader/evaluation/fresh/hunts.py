@@ -10,7 +10,7 @@ from grader.api import open_course
 from grader.errors import UsageError, require_package
 from grader.evaluation.catalogue import Hunt, hunt_of
 from grader.evaluation.fresh.made import Report
-from grader.processes.examiner_process import ExaminerProcess, Request, Service
+from grader.processes.examiner_process import ExaminerProcess, Service, ServiceRequest
 from grader.spec.paths import Course, exercise_id_of, write_product
 from grader.spec.seeds import require_seed
 
@@ -76,5 +76,5 @@ def _made(service: Service, course: Course) -> Generator[Progress, None, None]:
     with ExaminerProcess(service) as process:
         for number in itertools.count(1):
             name = exercise_id_of(number)
-            report = process.ask(Request(body=number, name=name, seconds=MAX_SECONDS), Report)
+            report = process.ask(ServiceRequest(body=number, name=name, seconds=MAX_SECONDS), Report)
             yield Progress(hunt=hunt_of(course, report.exercise), dropped=report.dropped)

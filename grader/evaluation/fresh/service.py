@@ -10,7 +10,7 @@ from pathlib import Path
 
 from grader.errors import KitError, LostNurseryError
 from grader.evaluation.fresh.made import Report
-from grader.processes.examiner_process import Requests, run_service
+from grader.processes.examiner_process import ServiceRequests, run_service
 from grader.processes.worker_source import open_worker_source
 from grader.spec.paths import Course, exercise_id_of
 
@@ -20,7 +20,7 @@ COLLECT_EVERY = 10
 
 def _serve() -> None:
     _, root, folder, seed, *bases = sys.argv
-    base_course, course, requests = Course(root=Path(root)), Course(root=Path(folder)), Requests(int)
+    base_course, course, requests = Course(root=Path(root)), Course(root=Path(folder)), ServiceRequests(int)
     with closing(open_worker_source(base_course.secret_folders(), for_many=True)) as source:
         from grader.evaluation.fresh.making import Maker  # imports torch, which must find one thread allowed
 

@@ -5,7 +5,7 @@ The questions and claims are those of `python -m grader guide`. The kit answers 
 
 from msgspec import Struct
 
-from grader.processes.examiner_process import Request, Service
+from grader.processes.examiner_process import Service, ServiceRequest
 from grader.processes.pool import ExaminerPool, PoolClient
 from grader.spec.paths import Course
 from grader.student.cards import Question
@@ -57,7 +57,7 @@ def inquire(course: Course, exercise_id: str, claims: list[str] | None = None) -
     Raise `SpecError` for a wrong description, `BrokenExerciseError` if the reference fails its own checks, and other
     `KitError`s if the kit cannot answer.
     """
-    request = Request(
+    request = ServiceRequest(
         body=Inquiry(exercise=exercise_id, claims=claims or []),
         name=exercise_id,
         seconds=MAX_SECONDS,

@@ -6,7 +6,7 @@ from pathlib import Path
 from grader.errors import UsageError
 from grader.evaluation.catalogue import hunt_of
 from grader.evaluation.guided.inquiry import SEED, AnsweredClaim, Findings, Inquiry
-from grader.processes.examiner_process import Requests, run_service
+from grader.processes.examiner_process import ServiceRequests, run_service
 from grader.report.guide import forms_with
 from grader.spec.loading import load_exercise
 from grader.spec.paths import Course
@@ -66,7 +66,7 @@ def _parsed(text: str) -> ValueClaim | str:
 
 
 def _serve() -> None:
-    course, requests = Course(root=Path(sys.argv[1])), Requests(Inquiry)
+    course, requests = Course(root=Path(sys.argv[1])), ServiceRequests(Inquiry)
     with open_judge(course, strict=True, for_many=True) as judge:
         for inquiry in requests:
             requests.answer(find_out, course, judge, inquiry)
