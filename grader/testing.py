@@ -12,7 +12,8 @@ If the submission raises an exception, the proxy raises `SubjectRaisedError`; it
 exception. A test must not skip.
 """
 
-from grader.checks.compare import Failure, compare, compare_gradient
+from grader.checks.compare import compare, compare_gradient
+from grader.checks.failure import Failure
 from grader.checks.proxies import ModuleFactory, ModuleProxy, Pass
 from grader.checks.session import SubjectRaisedError
 

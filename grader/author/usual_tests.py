@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from grader.author.proof import Step
-from grader.checks.compare import Failure
 from grader.checks.context import Context
+from grader.checks.failure import Failure
 from grader.checks.proxies import MisfitError, SubjectFactory
 from grader.checks.reference import Reference
 from grader.checks.reference_cache import ReferenceCache

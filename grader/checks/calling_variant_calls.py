@@ -9,7 +9,8 @@ import torch
 from msgspec import Struct, structs
 
 from grader.checks.case import Case
-from grader.checks.compare import Compared, Failure, compare, compare_gradients
+from grader.checks.compare import compare, compare_gradients
+from grader.checks.failure import Compared, Failure
 from grader.checks.outcome import FailureKind
 from grader.checks.pictures import Gradients
 from grader.checks.proxies import ModuleProxy

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from msgspec import structs
 
-from grader.checks.compare import Failure
+from grader.checks.failure import Failure
 from grader.checks.outcome import (
     Diagnosis,
     DiagnosisKind,

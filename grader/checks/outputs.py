@@ -5,7 +5,8 @@ from typing import Any
 import torch
 
 from grader.checks.case import Case
-from grader.checks.compare import Failure, describe, require_shape, require_tensor
+from grader.checks.compare import describe, require_shape, require_tensor
+from grader.checks.failure import Failure
 from grader.checks.outcome import FailureKind
 from grader.sandbox.values import outputs_of
 from grader.spec.exercise import Exercise

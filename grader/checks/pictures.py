@@ -7,7 +7,6 @@ sizes are recorded, so that a picture can show them beside the sizes that fail.
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -177,14 +176,6 @@ def _area(row: int, column: int) -> tuple[tuple[int, int], tuple[slice, slice]]:
 def _size(gradient: torch.Tensor | None) -> float:
     largest = float(gradient.abs().max()) if gradient is not None and gradient.numel() else 0.0
     return 0.0 if largest < NEGLIGIBLE else largest
-
-
-@dataclass(frozen=True, kw_only=True)
-class WrongElement:
-    """The element that is furthest off: its tensor and its index."""
-
-    tensor: torch.Tensor
-    index: list[int]
 
 
 def place_of_largest(values: torch.Tensor) -> list[int]:

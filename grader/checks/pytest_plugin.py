@@ -61,7 +61,7 @@ class PropertyItem(pytest.Item):
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         """Return the finding instead of a traceback through the kit."""
-        from grader.checks.compare import Failure  # loads torch
+        from grader.checks.failure import Failure  # loads torch
         from grader.checks.walk import SizeCaseFailedError
 
         error = excinfo.value

@@ -13,8 +13,9 @@ import torch
 from msgspec import structs
 
 from grader.checks.case import seed_from_name
-from grader.checks.compare import Advice, Failure, counted_comparisons, naming_output_axes
+from grader.checks.compare import counted_comparisons
 from grader.checks.context import Context
+from grader.checks.failure import Advice, Failure, naming_output_axes
 from grader.checks.findings import outcome_of_error
 from grader.checks.outcome import Examination, FailureKind, FailurePoint, Finding, Outcome, Status, last_lines
 from grader.checks.outputs import axes_of_outputs

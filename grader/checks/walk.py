@@ -7,8 +7,9 @@ from typing import Any
 from msgspec import Struct, structs
 
 from grader.checks.case import Case, make_case, seed_draws
-from grader.checks.compare import Failure, counted_comparisons
+from grader.checks.compare import counted_comparisons
 from grader.checks.context import Context
+from grader.checks.failure import Failure
 from grader.checks.outcome import LARGE, FailurePoint, Finding, SizeComparison, last_lines
 from grader.checks.pictures import beside, recorded
 from grader.checks.properties import try_case

@@ -11,7 +11,7 @@ import torch
 from msgspec import Struct, structs
 
 from grader.checks.adapters import adapter_of
-from grader.checks.compare import Comparison, Failure, Relation
+from grader.checks.failure import Comparison, Failure, Relation
 from grader.checks.outcome import FailureKind
 from grader.checks.proxies import MisfitError
 from grader.checks.tape import FailedCheck, Step

@@ -20,7 +20,7 @@ from typing import Any
 import torch
 from msgspec import Struct, structs
 
-from grader.checks.compare import Relation
+from grader.checks.failure import Relation
 from grader.checks.reference import import_variation
 from grader.sandbox.calling_variants import LARGE_SCALE, Arguments, Dtype, History, MemoryLayout
 from grader.sandbox.probes import PROBES, constructor, optimizer, training_step

@@ -5,8 +5,9 @@ from contextlib import suppress
 import torch
 
 from grader.checks.case import Case
-from grader.checks.compare import Compared, Comparison, Failure, Relation, compare, number, require_finite, require_form
+from grader.checks.compare import compare, number, require_finite, require_form
 from grader.checks.context import Context, runs
+from grader.checks.failure import Compared, Comparison, Failure, Relation
 from grader.checks.outcome import FailureKind
 from grader.checks.outputs import nth_output, require_declared
 from grader.checks.properties.symmetries import scale_inputs

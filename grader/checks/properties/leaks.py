@@ -9,19 +9,9 @@ import torch
 from msgspec import Struct
 
 from grader.checks.case import Case
-from grader.checks.compare import (
-    Compared,
-    Comparison,
-    Failure,
-    Relation,
-    extreme_numbers,
-    number,
-    require_dtype,
-    require_finite,
-    require_shape,
-    singular,
-)
+from grader.checks.compare import number, require_dtype, require_finite, require_shape
 from grader.checks.context import Context, runs
+from grader.checks.failure import Compared, Comparison, Failure, Relation, extreme_numbers, singular
 from grader.checks.outcome import FailureKind, Map, Picture, PictureKind
 from grader.checks.outputs import declared_output, nth_output
 from grader.checks.proxies import ModuleProxy

@@ -7,8 +7,9 @@ from typing import Any
 import torch
 
 from grader.checks.case import VISIBLE_SHARE, Case, dead_row
-from grader.checks.compare import Compared, compare, extreme_numbers, require_close, require_finite, require_form
+from grader.checks.compare import compare, require_close, require_finite, require_form
 from grader.checks.context import Context, runs
+from grader.checks.failure import Compared, extreme_numbers
 from grader.checks.outputs import nth_output
 from grader.checks.proxies import ModuleProxy, Pass
 from grader.checks.session import SubjectRaisedError

@@ -7,8 +7,8 @@ import warnings
 from grader.checks.calling_variant_calls import call_in_calling_variants
 from grader.checks.calling_variant_choice import fitting
 from grader.checks.case import Case, make_case
-from grader.checks.compare import Advice, Failure
 from grader.checks.context import Context, runs
+from grader.checks.failure import Advice, Failure
 from grader.checks.outcome import FailureKind
 from grader.checks.proxies import ModuleProxy
 from grader.checks.session import SubjectRaisedError

@@ -3,8 +3,9 @@
 import torch
 
 from grader.checks.case import Case
-from grader.checks.compare import Failure, describe
+from grader.checks.compare import describe
 from grader.checks.context import Context, runs
+from grader.checks.failure import Failure
 from grader.checks.outcome import FailureKind
 from grader.checks.proxies import ModuleProxy
 from grader.checks.session import SubjectRaisedError

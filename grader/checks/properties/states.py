@@ -6,8 +6,9 @@ import torch
 from msgspec import structs
 
 from grader.checks.case import Case, make_case
-from grader.checks.compare import Failure, compare, describe, require_tensor, shape_differences
+from grader.checks.compare import compare, describe, require_tensor, shape_differences
 from grader.checks.context import Context, runs
+from grader.checks.failure import Failure
 from grader.checks.outcome import FailureKind
 from grader.checks.outputs import require_declared
 from grader.checks.proxies import ModuleProxy

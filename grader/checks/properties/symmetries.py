@@ -6,8 +6,9 @@ import torch
 from msgspec import structs
 
 from grader.checks.case import Case
-from grader.checks.compare import Compared, extreme_numbers, require_close, require_shape
+from grader.checks.compare import require_close, require_shape
 from grader.checks.context import Context, runs
+from grader.checks.failure import Compared, extreme_numbers
 from grader.checks.outcome import FailureKind
 from grader.checks.outputs import declared_output, nth_output
 from grader.checks.tolerances import FLOAT32, FLOAT64, LARGE_INPUTS, Tolerance

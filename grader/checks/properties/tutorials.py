@@ -1,8 +1,9 @@
 """Properties that tutorials test. Many wrong modules pass them; `missed_by` tells students which ones."""
 
 from grader.checks.case import Case
-from grader.checks.compare import Compared, Failure, compare, number, require_tensor
+from grader.checks.compare import compare, number, require_tensor
 from grader.checks.context import Context, runs
+from grader.checks.failure import Compared, Failure
 from grader.checks.outcome import FailureKind
 from grader.checks.proxies import ModuleProxy
 from grader.sandbox.probes import training

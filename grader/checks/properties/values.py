@@ -12,22 +12,17 @@ from grader.checks.calling_variant_calls import compare_in_calling_variants
 from grader.checks.calling_variant_choice import fitting
 from grader.checks.case import Case, make_case
 from grader.checks.compare import (
-    Compared,
-    Comparison,
-    Failure,
-    Relation,
     compare,
     compare_gradients,
-    extreme_numbers,
     numbers,
     require_finite,
     require_form,
     require_gradients,
     require_tensor,
     shape_differences,
-    singular,
 )
 from grader.checks.context import Context, runs
+from grader.checks.failure import Compared, Comparison, Failure, Relation, extreme_numbers, singular
 from grader.checks.outcome import FailureKind
 from grader.checks.outputs import axes_of_checked, declared_output, require_declared
 from grader.checks.properties.side_effects import require_inputs_kept

@@ -4,8 +4,9 @@
 
 import torch
 
-from grader.checks.compare import Failure, number
+from grader.checks.compare import number
 from grader.checks.tolerances import FLOAT32
+from grader.testing import Failure
 
 B, C, M, N = 2, 5, 3, 4
 ARGUMENTS = {"channels": C, "heads": 2, "dim_head": 6}

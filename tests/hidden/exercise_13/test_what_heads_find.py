@@ -4,7 +4,8 @@
 
 import torch
 
-from grader.checks.compare import Failure, compare
+from grader.checks.compare import compare
+from grader.testing import Failure
 
 B, T, F, H = 3, 5, 12, 2
 

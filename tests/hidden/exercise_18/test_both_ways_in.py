@@ -4,8 +4,9 @@
 
 import torch
 
-from grader.checks.compare import Failure, compare, number, require_close, require_shape, require_tensor
+from grader.checks.compare import compare, number, require_close, require_shape, require_tensor
 from grader.checks.tolerances import FLOAT32, Tolerance
+from grader.testing import Failure
 
 B, T, S, D = 2, 3, 5, 12
 ARGUMENTS = {"d_model": D, "n_heads": 2}

@@ -2,8 +2,9 @@
 
 # B batch, D model size
 
-from grader.checks.compare import Failure, compare
+from grader.checks.compare import compare
 from grader.checks.session import SubjectRaisedError
+from grader.testing import Failure
 
 B, D = 2, 12
 ARGUMENTS = {"d_model": D, "n_heads": 3, "max_len": 200}

@@ -2,8 +2,9 @@
 
 # B batch, T moves, E model size
 
-from grader.checks.compare import Failure, require_shape, require_tensor
+from grader.checks.compare import require_shape, require_tensor
 from grader.checks.tolerances import UNCHANGED
+from grader.testing import Failure
 
 B, T, E = 2, 6, 16
 BASE = 50.0

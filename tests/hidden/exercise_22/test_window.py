@@ -2,8 +2,9 @@
 
 # T words, D dim
 
-from grader.checks.compare import Failure, compare, number
+from grader.checks.compare import compare, number
 from grader.checks.tolerances import UNCHANGED
+from grader.testing import Failure
 
 D, WINDOW = 6, 3
 ARGUMENTS = {"dim": D, "n_heads": 1, "n_kv_heads": 1, "window": WINDOW}

@@ -1,7 +1,8 @@
 """A text given in two parts."""
 
-from grader.checks.compare import Failure, number
+from grader.checks.compare import number
 from grader.checks.tolerances import FLOAT32
+from grader.testing import Failure
 
 
 def test_a_text_in_two_parts_is_one_text(subject, gaussian):

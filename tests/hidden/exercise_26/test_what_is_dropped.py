@@ -4,8 +4,9 @@
 
 import torch
 
-from grader.checks.compare import Failure, compare, number, require_shape, require_tensor
+from grader.checks.compare import compare, number, require_shape, require_tensor
 from grader.checks.tolerances import FLOAT32
+from grader.testing import Failure
 
 B, W, H = 40, 12, 9
 CHANCE = 0.25

@@ -2,7 +2,8 @@
 
 # B batch, I inputs, O outputs
 
-from grader.checks.compare import Failure, compare, compare_gradients
+from grader.checks.compare import compare, compare_gradients
+from grader.testing import Failure
 
 B, I, O = 3, 6, 5
 SETTINGS = [(2, 2.0), (2, 8.0), (4, 0.5), (8, 1.0), (3, 7.0)]

@@ -2,7 +2,8 @@
 
 # N texts, T places, V vocabulary
 
-from grader.checks.compare import Failure, compare, number
+from grader.checks.compare import compare, number
+from grader.testing import Failure
 
 N, T, V = 4, 6, 5
 MANY, FEW = 24, 8

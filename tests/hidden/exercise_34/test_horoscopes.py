@@ -4,7 +4,8 @@
 
 import torch
 
-from grader.checks.compare import Failure, compare
+from grader.checks.compare import compare
+from grader.testing import Failure
 
 R, W = 4, 23
 ARGUMENTS = {"share": 0.75, "warmth": 1.0}

@@ -4,8 +4,9 @@
 
 import torch
 
-from grader.checks.compare import Failure, number, require_shape, require_tensor
+from grader.checks.compare import number, require_shape, require_tensor
 from grader.checks.tolerances import UNCHANGED
+from grader.testing import Failure
 
 B, T, W = 3, 6, 12
 ARGUMENTS = {"width": W, "heads": 2}

@@ -3,7 +3,8 @@
 import pytest
 import torch
 
-from grader.checks.compare import Compared, Failure, compare, naming_output_axes, numbers, require_form
+from grader.checks.compare import compare, numbers, require_form
+from grader.checks.failure import Compared, Failure, naming_output_axes
 from grader.checks.properties.refusals import _not_mentioned
 from grader.checks.properties.side_effects import is_visible
 from grader.checks.properties.states import turns_in_words

@@ -5,8 +5,9 @@ import re
 import pytest
 import torch
 
-from grader.checks.compare import Failure, require_close
+from grader.checks.compare import require_close
 from grader.checks.diagnoses import diagnose
+from grader.checks.failure import Failure
 from grader.checks.outcome import Diagnosis, DiagnosisKind
 from grader.checks.tolerances import FLOAT32
 from grader.report.findings import diagnosis_words, sentence

@@ -6,7 +6,8 @@ import pytest
 import torch
 
 from grader.checks import pictures
-from grader.checks.compare import Compared, Failure, compare, compare_gradients, require_close
+from grader.checks.compare import compare, compare_gradients, require_close
+from grader.checks.failure import Compared, Failure
 from grader.checks.outcome import Picture, PictureKind
 from grader.checks.tolerances import FLOAT32
 from grader.report.findings import sentence

@@ -9,7 +9,7 @@ import torch
 from msgspec import structs
 
 from grader.checks.adapters import adapter_of
-from grader.checks.compare import Relation
+from grader.checks.failure import Relation
 from grader.checks.reference import import_file
 from grader.sandbox.calling_variants import CallingVariant, MemoryLayout
 from grader.sandbox.values import from_python, from_tensor
