@@ -17,7 +17,8 @@ from msgspec import Struct
 
 from grader.checks.outcome import Examination, FailureKind, Finding, Outcome, Status
 from grader.spec.exercise import Exercise
-from grader.verdict.key import REFERENCE, Key, defects_in, has_defect, variant_name
+from grader.verdict.key import REFERENCE, Key, has_defect
+from grader.verdict.statements import STANDING, Reading, StatementReader
 
 
 def _signatures(*kinds: FailureKind) -> frozenset[str]:
@@ -59,20 +60,6 @@ class UnknownReason(StrEnum):
     BEHIND_CRASH = "behind-crash"
     UNDECIDED = "undecided"  # no check that ran decides
     AT_HAND_IN = "at-hand-in"  # only checks that run at hand-in decide
-
-
-class Reading(StrEnum):
-    """What the submission's statements show about a defect, in the methods that differ with the defect."""
-
-    FIXED = "fixed"  # the statements of its fix, and none of its faulty ones
-    FAULTY = "faulty"  # its faulty statements, and none of its fix
-    KEPT = "kept"  # other statements changed, but the tokens of the fix are unchanged
-    CHANGED = "changed"  # neither
-    UNREAD = "unread"  # nothing: the method was written anew, or there are no statements to compare
-
-
-STANDING = (Reading.FIXED, Reading.KEPT)
-"""The readings in which the submission still contains the fix."""
 
 
 class Reason(Struct, frozen=True, kw_only=True):
@@ -327,7 +314,8 @@ class VariantComparison:
         self.fails_like_a_variant: bool = any(
             name != REFERENCE and self._fails_just(key.signatures[name]) for name in self.candidates
         )
-        self._readings = {defect.id: self._read(defect.id) for defect in exercise.defects}
+        statements = StatementReader(key, examination.methods, clues.standing_fixes)
+        self._readings = {defect.id: statements.reading(defect.id) for defect in exercise.defects}
         self._partly_fixed = {
             check: {each for each in defects if self._readings[each] not in STANDING} or defects
             for check, defects in clues.partial_fixes.items()
@@ -336,7 +324,13 @@ class VariantComparison:
         self._stretch = {defect.id for defect in exercise.defects if defect.stretch}
         self._shows_values = self.passed - {check.id for check in exercise.checks if not check.shows_right_values()}
         self._fails_in_training = self._find_training_failures(exercise)
-        self._edited = self._find_edited()
+        changed = {defect for defect, reading in self._readings.items() if reading is Reading.CHANGED}
+        is_confined = bool(changed and self.failed) and statements.differ_only_in(changed)
+        self._edited: set[str] = changed if is_confined else set()
+        """The defects whose statements were changed, if the submission differs from a variant nowhere else.
+
+        Such changes cause every failure that the variant does not have.
+        """
 
     def evidence(self, defect: str) -> Evidence:
         """Return the observations about a defect."""
@@ -498,58 +492,6 @@ class VariantComparison:
         """Return what the submission's statements show about a defect."""
         return self._readings[defect]
 
-    def _read(self, defect: str) -> Reading:
-        """Find out what the submission's statements show about a defect.
-
-        Compare them with each pair of variants that differ only in this defect, because other defects may change the
-        same statements.
-        """
-        pairs = self._pairs(defect)
-        touched = {method for right, faulty in pairs for method, _ in right ^ faulty}
-        found = {each for each in _statements(self._examination.methods) if each[0] in touched}
-        if not touched:  # the same statements in another order
-            return Reading.KEPT if defect in self._clues.standing_fixes else Reading.UNREAD
-        if {method for method, _ in found} != touched:
-            return Reading.UNREAD
-        common = set.intersection(*(right & faulty for right, faulty in pairs))
-        common = {each for each in common if each[0] in touched}
-        known = set.union(*(right | faulty for right, faulty in pairs))
-        for right, faulty in pairs:
-            fix, fault = right - faulty, faulty - right
-            if fix <= found and not fault & found:
-                return Reading.FIXED
-            if fault <= found and not fix & found and (fault or found <= known):
-                return Reading.FAULTY
-        if defect in self._clues.standing_fixes:
-            return Reading.KEPT
-        return Reading.CHANGED if 2 * len(common & found) >= len(common) > 0 else Reading.UNREAD
-
-    def _pairs(self, defect: str) -> list[tuple[set[tuple[str, str]], set[tuple[str, str]]]]:
-        """Return the statements of each variant without a defect, and of the same variant with it."""
-        methods = self._key.methods
-        return [
-            (_statements(methods[name]), _statements(methods[with_it]))
-            for name in methods
-            if not has_defect(name, defect) and (with_it := variant_name(defects_in(name) | {defect})) in methods
-        ]
-
-    def _find_edited(self) -> set[str]:
-        """Return the defects whose statements were changed, if the submission differs from a variant nowhere else.
-
-        Otherwise return none. Such changes cause every failure that the variant does not have.
-        """
-        changed = {defect for defect, reading in self._readings.items() if reading is Reading.CHANGED}
-        if not (changed and self.failed):
-            return set()
-        touched = {each for defect in changed for right, faulty in self._pairs(defect) for each in right ^ faulty}
-        methods = {method for method, _ in touched}
-        found = _statements(self._examination.methods)
-        is_confined = any(
-            variant - found <= touched and all(method in methods or "." not in method for method, _ in found - variant)
-            for variant in map(_statements, self._key.methods.values())
-        )
-        return changed if is_confined else set()
-
     def _with_equal_methods(self, defect: str) -> list[str]:
         """Return the matching variants with the submission's syntax trees in the methods that the defect touches."""
         methods = self._key.methods
@@ -561,8 +503,3 @@ class VariantComparison:
         return [
             name for name in self.matching_variants if all(methods[name].get(each) == read[each] for each in touched)
         ]
-
-
-def _statements(methods: dict[str, str]) -> set[tuple[str, str]]:
-    """Return the fingerprints of all statements, each with its method."""
-    return {(method, statement) for method, statements in methods.items() for statement in statements.split()}

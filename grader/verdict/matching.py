@@ -9,8 +9,9 @@ from msgspec import structs
 from grader.checks.outcome import Examination, FailureKind, Finding, Outcome, Status
 from grader.spec.exercise import Defect, Exercise
 from grader.spec.fragments import replace_fragment
-from grader.verdict.attribution import AFTER_VALUES, STANDING, WITH_GRADIENTS, Clues, Reading, VariantComparison
+from grader.verdict.attribution import AFTER_VALUES, WITH_GRADIENTS, Clues, VariantComparison
 from grader.verdict.key import Key, defects_in, variant_name
+from grader.verdict.statements import STANDING, Reading
 
 RELATIVE, ABSOLUTE = 1e-3, 1.0
 """Tolerance for treating two errors as the same fault, in units of the comparison tolerance; rewordings round

@@ -24,7 +24,6 @@ from grader.verdict.attribution import (
     RULES,
     Clues,
     DefectStatus,
-    Reading,
     Reason,
     UnknownReason,
     VariantComparison,
@@ -33,6 +32,7 @@ from grader.verdict.attribution import (
 from grader.verdict.judge import _identified_defects
 from grader.verdict.key import Key
 from grader.verdict.matching import compare_deviations, find_partial_fixes, find_standing_fixes, is_part
+from grader.verdict.statements import Reading
 from grader.verdict.verdict import Result, make_verdict
 from tests.support.exercises import make_exercise
 
