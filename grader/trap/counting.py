@@ -7,8 +7,8 @@ from msgspec import Struct, structs
 from grader.sandbox.traps.messages import MAX_TESTS
 from grader.spec.exercise import Exercise
 from grader.trap.implementations import Implementation, Role
-from grader.trap.relay import BY_ITSELF, Ending, TestOutcome
 from grader.trap.result import Caught, Count, DefectResult, Standing, TestResult, TrapResult
+from grader.trap.session import BY_ITSELF, Ending, TestOutcome
 
 SUBSETS_POINTS = 1.0
 """The points for catching every subset of the defects."""

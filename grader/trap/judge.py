@@ -29,8 +29,9 @@ from grader.trap.counting import (
     with_points,
 )
 from grader.trap.implementations import Home, Implementation, Role, implementations_at_home, implementations_of
-from grader.trap.relay import BY_ITSELF, Ending, Relay, Trap, TrapSession
+from grader.trap.relay import Relay
 from grader.trap.result import TrapResult
+from grader.trap.session import BY_ITSELF, Ending, Trap, TrapSession
 
 SEED_COUNT = 3
 """At how many seeds a test runs on an implementation."""

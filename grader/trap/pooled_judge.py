@@ -7,8 +7,8 @@ from grader.processes.examiner_process import Service, ServiceRequest
 from grader.processes.pool import ExaminerPool, PoolClient
 from grader.spec.paths import Course
 from grader.trap.implementations import Home
-from grader.trap.relay import Trap
 from grader.trap.result import TrapResult
+from grader.trap.session import Trap
 
 SERVICE = "grader.trap.service"
 

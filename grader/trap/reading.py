@@ -7,8 +7,8 @@ from grader.spec.exercise import Exercise
 from grader.spec.paths import Course
 from grader.submission import Submission, Unreadable, read_submission
 from grader.trap.counting import with_points
-from grader.trap.relay import Trap
 from grader.trap.result import TrapResult
+from grader.trap.session import Trap
 
 MAX_CHARACTERS = 100_000
 

@@ -4,15 +4,12 @@ import hashlib
 import math
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import closing
-from enum import StrEnum
-from typing import TypeVar
 
-from msgspec import Struct, structs
+from msgspec import structs
 
-from grader.errors import KitError
-from grader.processes.deadlines import COLLECT_SECONDS, LEAST_TEST_WAIT, SUBJECT_SECONDS, TEST_SECONDS, TRAP_SECONDS
+from grader.processes.deadlines import COLLECT_SECONDS, LEAST_TEST_WAIT, TEST_SECONDS, TRAP_SECONDS
 from grader.processes.workers import (
     UNREPORTED,
     DiedError,
@@ -20,25 +17,24 @@ from grader.processes.workers import (
     WorkerSource,
     protections,
     seconds_waited,
-    sources_of,
     start_confined,
 )
-from grader.sandbox.protocol import Act, Acted, Load, Loaded, Raised, Reply, RunTests, Source, TestRun
+from grader.sandbox.protocol import RunTests, Source, TestRun
 from grader.sandbox.traps.messages import (
     MAX_TESTS,
     Answer,
     Ask,
     Collected,
     Done,
-    Failed,
     Finished,
     TestMessage,
-    encode,
 )
 from grader.sandbox.wire import MalformedError
 from grader.spec.exercise import Exercise
 from grader.spec.paths import TRAP
 from grader.submission import Submission
+from grader.trap.replies import RecordedReplies, SubjectWorker, patiently
+from grader.trap.session import BY_ITSELF, Ending, Exchange, RecordedRun, TestOutcome, Trap, TrapSession
 
 GRID_SECONDS = 0.001
 """A reply reaches its test this long after the request, or 2, 4, 8, ... times as long."""
@@ -49,71 +45,6 @@ MAX_TRANSCRIPTS_BYTES = 512 << 20
 MAX_TRANSCRIPT_BYTES = 128 << 20
 MAX_REQUESTS = 2000
 """The most bytes and requests of one test worker."""
-
-
-Received = TypeVar("Received")
-
-
-class Ending(StrEnum):
-    """How a run of a test ended."""
-
-    PASSED = "passed"
-    FAILED = "failed"
-    TIMED_OUT = "timed_out"
-    DIED = "died"
-
-
-BY_ITSELF = (Ending.PASSED, Ending.FAILED)
-"""The endings of a run that neither hung nor ended its process."""
-
-
-class TestOutcome(Struct, frozen=True, kw_only=True):
-    """One run of one test, and the transcript up to its end."""
-
-    test: int
-    seed: int
-    ending: Ending
-    transcript: str
-    """A digest of all requests and replies that the test's process exchanged until the run ended."""
-    calls: int
-    """The requests of this run."""
-    report: Finished
-
-    @property
-    def passed(self) -> bool:
-        """True if the test accepted the implementation."""
-        return self.ending is Ending.PASSED
-
-
-class Exchange(Struct, frozen=True, kw_only=True):
-    """A request and its reply."""
-
-    request: bytes
-    reply: bytes
-
-
-class RecordedRun(Struct, frozen=True, kw_only=True):
-    """A run that ended by itself, and its exchanges."""
-
-    run: TestRun
-    exchanges: Sequence[Exchange]
-    earlier: str
-    """The transcript of the earlier runs in the same process; empty for the first run."""
-
-
-class TrapSession:
-    """What happened on one implementation: the outcomes, and the recordings of each test process."""
-
-    def __init__(self) -> None:
-        self.outcomes: list[TestOutcome] = []
-        self.processes: list[list[RecordedRun]] = []
-        self.names: list[str] = []
-        self.problem = ""
-        """Why no test runs; empty if the tests were collected."""
-        self.line = 0
-        self.is_collected = False
-        self.is_time_up = False
-        self.isolation: dict[str, bool] = {}
 
 
 class TimeUpError(Exception):
@@ -139,13 +70,6 @@ class TrapBudget:
             self._bytes -= size
             if self._bytes < 0:
                 raise MalformedError("sent too much to the subject")
-
-
-class Trap(Struct, frozen=True, kw_only=True):
-    """A trap's file: its name on pages, and its text."""
-
-    name: str
-    text: str
 
 
 class Relay:
@@ -181,7 +105,7 @@ class Relay:
         is_first = True
         while remaining or is_first:
             with closing(
-                _SubjectWorker(self._source, self._exercise, subject, strict=self._strict, name=self._name)
+                SubjectWorker(self._source, self._exercise, subject, strict=self._strict, name=self._name)
             ) as replies:
                 self._run_process(session, list(seeds) if is_first else [], remaining, replies, noisy)
             if session.is_time_up or not session.is_collected:
@@ -207,7 +131,7 @@ class Relay:
                 before = len(session.outcomes)
                 exchanges = [exchange for each in remaining for exchange in each.exchanges]
                 runs = [each.run for each in remaining]
-                self._run_process(session, [], runs, _Recorded(exchanges), None, remaining[0].earlier)
+                self._run_process(session, [], runs, RecordedReplies(exchanges), None, remaining[0].earlier)
                 if len(session.outcomes) == before:
                     break  # the process ended before any test
                 remaining = remaining[len(session.outcomes) - before :]
@@ -218,7 +142,7 @@ class Relay:
         session: TrapSession,
         seeds: list[int],
         runs: list[TestRun],
-        replies: "_SubjectWorker | _Recorded",
+        replies: SubjectWorker | RecordedReplies,
         noisy: int | None,
         earlier: str = "",
     ) -> None:
@@ -252,7 +176,7 @@ class _TestProcess:
         exercise: Exercise,
         session: TrapSession,
         worker: Worker,
-        replies: "_SubjectWorker | _Recorded",
+        replies: SubjectWorker | RecordedReplies,
         budget: TrapBudget,
         earlier: str,
     ) -> None:
@@ -338,7 +262,7 @@ class _TestProcess:
             self._deadline = deadline
             return self._worker.next_test_message(deadline)
 
-        return _patiently(self._worker, receive, self._deadline, self._waited)
+        return patiently(self._worker, receive, self._deadline, self._waited)
 
     def _note_problem(self, problem: str) -> None:
         """Note why no test runs, unless the tests were collected before."""
@@ -392,7 +316,7 @@ class _TestProcess:
 
     def _moment(self, waited: float) -> float:
         """Return the time minus the examiner's own time and all waits for a processor; `waited` is the test's wait."""
-        return time.monotonic() - waited - self._replies.waited() - own_seconds() - self._excess
+        return time.monotonic() - waited - self._replies.waited() - _own_seconds() - self._excess
 
     def _answer(self, message: Ask, run: TestRun, noisy: int | None) -> None:
         self._calls += 1
@@ -433,19 +357,7 @@ def _finite(report: Finished) -> Finished:
     return structs.replace(report, difference=difference, tolerance=tolerance)
 
 
-def _patiently(worker: Worker, receive: Callable[[float], Received], deadline: float, granted: float) -> Received:
-    """Receive a message before a deadline, extended by the worker's waits for a processor since `granted`."""
-    while True:
-        try:
-            return receive(deadline)
-        except TimeoutError:
-            waited = worker.waited()
-            if waited - granted < LEAST_TEST_WAIT:
-                raise
-            deadline, granted = time.monotonic() + waited - granted, waited
-
-
-def own_seconds() -> float:
+def _own_seconds() -> float:
     """Return how long this thread has run, and waited to run."""
     try:
         waited = seconds_waited("thread-self")
@@ -468,86 +380,3 @@ def _until_grid(elapsed: float) -> float:
     while moment < elapsed:
         moment *= 2
     return moment - elapsed
-
-
-class _SubjectWorker:
-    """Replies of a subject in its own worker, which is loaded anew for each seed."""
-
-    def __init__(
-        self, source: WorkerSource, exercise: Exercise, subject: Submission, *, strict: bool, name: str
-    ) -> None:
-        self._source, self._exercise, self._subject = source, exercise, subject
-        self._strict, self._name = strict, name
-        self._worker: Worker | None = None
-
-    def is_lost(self) -> bool:
-        """Return whether the worker has ended, so that the next test needs another."""
-        return self._worker is None
-
-    def begin(self) -> None:
-        """Load the subject anew."""
-        if self._worker is None:
-            self._worker, _ = start_confined(self._source, self._exercise.limits, strict=self._strict)
-        request = Load(chunks=sources_of(self._subject), entry=self._exercise.interface.entry(), name=self._name)
-        reply = self._request(request, self._exercise.limits.seconds.load)
-        if not isinstance(reply, Loaded):
-            text = reply.text if isinstance(reply, Raised) else "an unexpected reply"
-            raise KitError(f"{self._exercise.id}: an implementation does not load: {text}; prove the exercise")
-
-    def waited(self) -> float:
-        """Return how long the subject has waited for a processor."""
-        return self._worker.waited() if self._worker is not None else 0.0
-
-    def reply(self, payload: bytes, *, noise: bool) -> bytes:
-        """Return the reply to a request. A subject that ends or hangs raises in the test."""
-        if self._worker is None:
-            return _failed("the subject's process has ended")
-        try:
-            reply = self._request(Act(payload=payload, noise=noise), SUBJECT_SECONDS)
-        except (TimeoutError, DiedError, MalformedError):
-            self.close()
-            return _failed("the subject did not answer")
-        return reply.payload if isinstance(reply, Acted) else _failed("the subject cannot answer this")
-
-    def _request(self, message: Load | Act, seconds: float) -> Reply:
-        """Return the reply to a request. Time that the worker waited for a processor does not count."""
-        assert self._worker is not None, "it was started"
-        waited, deadline = self.waited(), time.monotonic() + seconds
-        self._worker.send_request(message, deadline)
-        return _patiently(self._worker, self._worker.next_reply, deadline, waited)
-
-    def close(self) -> None:
-        """End the worker."""
-        if self._worker is not None:
-            self._worker.kill()
-            self._worker = None
-
-
-class _Recorded:
-    """The replies of a transcript; a request that is not the recorded one gets an error."""
-
-    def __init__(self, exchanges: Sequence[Exchange]) -> None:
-        self._exchanges = iter(exchanges)
-
-    def is_lost(self) -> bool:
-        """Return False: recorded replies do not end."""
-        return False
-
-    def begin(self) -> None:
-        """Do nothing: the replies go on in their order."""
-
-    def waited(self) -> float:
-        """Return 0: no process waits."""
-        return 0.0
-
-    def reply(self, payload: bytes, *, noise: bool) -> bytes:
-        """Return the next reply."""
-        del noise
-        exchange = next(self._exchanges, None)
-        if exchange is None or exchange.request != payload:
-            return _failed("this request was not made before")
-        return exchange.reply
-
-
-def _failed(text: str) -> bytes:
-    return encode(Failed(types=["RuntimeError"], text=text))

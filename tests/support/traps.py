@@ -3,8 +3,8 @@
 from grader.sandbox.torch_import import import_torch
 from grader.spec.paths import Course
 from grader.trap.judge import TrapJudge
-from grader.trap.relay import Trap
 from grader.trap.result import Caught, Standing, TestResult, TrapResult
+from grader.trap.session import Trap
 from tests.support.forgetting import forget_descriptions
 
 SEED = 11

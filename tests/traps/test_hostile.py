@@ -7,8 +7,8 @@ import pytest
 from grader.spec.paths import Course
 from grader.trap.implementations import Role
 from grader.trap.judge import TrapJudge
-from grader.trap.relay import Trap
 from grader.trap.result import Standing
+from grader.trap.session import Trap
 from tests.support.hostile_traps import FORGING, GUESSING, HARMING, HOSTILE, READING, hostile_trap
 from tests.support.traps import Traps, the_test
 

@@ -10,8 +10,8 @@ from grader.spec.paths import Course
 from grader.trap.implementations import MAX_WRONG_FIXES, Role, implementations_of
 from grader.trap.judge import TrapJudge
 from grader.trap.reading import read_trap
-from grader.trap.relay import Trap
 from grader.trap.result import Standing, TrapResult
+from grader.trap.session import Trap
 from tests.support.paths import ROOT
 from tests.support.traps import Traps
 

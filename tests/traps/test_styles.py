@@ -4,8 +4,8 @@ import pytest
 
 from grader.trap.implementations import Role
 from grader.trap.judge import TrapJudge
-from grader.trap.relay import Trap
 from grader.trap.result import Standing
+from grader.trap.session import Trap
 from tests.support.right_traps import WEAK, WrittenTest, right_tests, trap_of, weak_tests
 from tests.support.traps import Traps, standings
 
