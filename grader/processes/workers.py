@@ -17,14 +17,11 @@ from grader.errors import KitError, OpenHostError
 from grader.processes.deadlines import (
     CONFINE_SECONDS,
     GRACE_SECONDS,
-    PARSE_SECONDS,
     SECONDS_BETWEEN_LOOKS,
     ProcessorTime,
 )
 from grader.sandbox.protocol import (
     Isolation,
-    Parse,
-    Parsed,
     Reply,
     Request,
     RunTests,
@@ -331,28 +328,3 @@ def start_confined(source: WorkerSource, limits: Limits, *, strict: bool = False
 def sources_of(submission: Submission) -> list[Source]:
     """Return a submission's text in the form in which a worker gets it."""
     return [Source(label=chunk.label, text=chunk.text) for chunk in submission.chunks]
-
-
-class Fingerprinter:
-    """A worker that parses many submissions. It runs none of them, so none can influence its answers."""
-
-    def __init__(self, source: WorkerSource) -> None:
-        self._source = source
-        self._worker: Worker | None = None
-
-    def fingerprint(self, submission: Submission) -> str:
-        """Return the same text for sources that differ only in layout and comments; empty without a syntax tree."""
-        if self._worker is None:
-            self._worker, _ = start_confined(self._source, Limits())
-        try:
-            reply = self._worker.request(Parse(chunks=sources_of(submission)), time.monotonic() + PARSE_SECONDS)
-        except (DiedError, MalformedError, TimeoutError):
-            self.close()  # a very deep tree ends the parser; the next submission gets a new worker
-            return ""
-        return reply.fingerprint if isinstance(reply, Parsed) else ""
-
-    def close(self) -> None:
-        """End the worker."""
-        if self._worker is not None:
-            self._worker.end()
-            self._worker = None

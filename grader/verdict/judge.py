@@ -9,9 +9,10 @@ from msgspec import structs
 from grader.checks.outcome import Examination, Status
 from grader.checks.tape import FailedCheck
 from grader.errors import WorkerKilledError
+from grader.processes.fingerprinter import Fingerprinter
 from grader.processes.memory import free_memory
 from grader.processes.worker_source import CAN_FORK, open_worker_source
-from grader.processes.workers import Fingerprinter, WorkerSource
+from grader.processes.workers import WorkerSource
 from grader.sandbox.protocol import Request
 from grader.spec.exercise import Exercise
 from grader.spec.loading import load_exercise
