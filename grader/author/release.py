@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 import yaml
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from grader.author.derived_files import ROW, tree_text
 from grader.author.spoilers import find_spoilers
@@ -25,14 +25,10 @@ from grader.spec.variations import source_with
 from grader.submission import Unreadable, read_submission
 from grader.trap.reading import TEMPLATE
 
+USUAL_EDITION = Sealed()
+"""The usual edition, with everything that it can hand out."""
+
 COURSE_FOLDERS = ("exercises", "grader", "solutions", "tests")
-
-
-class Contents(Struct, frozen=True, kw_only=True):
-    """The contents of an edition besides stories, starters and checks."""
-
-    hints: bool
-    explanations: bool
 
 
 class Prepared(Struct, frozen=True, kw_only=True):
@@ -49,14 +45,11 @@ class Prepared(Struct, frozen=True, kw_only=True):
     why_not: str
 
 
-def release(
-    course: Course, folder: Path, *, with_hints: bool = True, explains: bool = True, only: tuple[str, ...] = ()
-) -> str:
-    """Write the student edition of all exercises, or of `only` these, into a new or empty folder; return a summary.
+def release(course: Course, folder: Path, edition: Sealed = USUAL_EDITION, *, only: tuple[str, ...] = ()) -> str:
+    """Write the edition of all exercises, or of `only` these, into a new or empty folder; return a summary.
 
-    An edition that `explains` contains the explanations of the defects, locked until a student's fix opens them. Raise
-    `UsageError` if the folder is not empty, and `SpecError` if an exercise cannot be released. In both cases nothing is
-    written.
+    Raise `UsageError` if the folder is not empty, and `SpecError` if an exercise cannot be released. In both cases
+    nothing is written.
     """
     _require_room(course, folder)
     for exercise_id in only:
@@ -67,18 +60,18 @@ def release(
     problems = [problem for each in exercises for problem in _why_unfit(course, each)]
     if problems:
         raise SpecError(problems)
-    prepared = _prepare(course, exercises, explains=explains)
+    prepared = _prepare(course, exercises, edition)
     refused = [each.why_not for each in prepared if each.why_not]
     if refused:
         raise SpecError(refused)
-    spoilers = find_spoilers(course, exercises, _files(course, prepared, Contents(hints=False, explanations=explains)))
+    without_hints = structs.replace(edition, has_hints=False)
+    spoilers = find_spoilers(course, exercises, _files(course, prepared, without_hints))
     if spoilers:
         raise SpecError(spoilers)
-    contents = Contents(hints=with_hints, explanations=explains)
-    for path, content in _files(course, prepared, contents).items():
+    for path, content in _files(course, prepared, edition).items():
         write_product(folder / path, content)
     notes = [*_unlisted(course, exercises), *_unfinished(course, exercises)]
-    return " ".join([_summary(folder, prepared, contents), *notes])
+    return " ".join([_summary(folder, prepared, edition), *notes])
 
 
 def _require_room(course: Course, folder: Path) -> None:
@@ -107,22 +100,22 @@ def _why_unfit(course: Course, exercise: Exercise) -> list[str]:
     return problems
 
 
-def _prepare(course: Course, exercises: list[Exercise], *, explains: bool) -> list[Prepared]:
-    """Seal the exercises, on all cores; lock their explanations if the edition `explains`."""
+def _prepare(course: Course, exercises: list[Exercise], edition: Sealed) -> list[Prepared]:
+    """Seal the exercises, on all cores. Lock the explanations that the edition hands out."""
     pool = TaskPool(min(usable_cores(), len(exercises)))
     try:
-        tasks = [pool.submit(_prepare_one, course, each, explains) for each in exercises]
+        tasks = [pool.submit(_prepare_one, course, each, edition) for each in exercises]
         return [task.result() for task in tasks]
     finally:
         pool.close()
 
 
-def _prepare_one(source: WorkerSource, course: Course, exercise: Exercise, explains: bool) -> Prepared:
+def _prepare_one(source: WorkerSource, course: Course, exercise: Exercise, edition: Sealed) -> Prepared:
     from grader.author.sealing import seal
     from grader.checks.runner import Runner
 
     with Runner(course, exercise, source) as runner:
-        sealed = seal(course, runner, explained_by=source if explains else None)
+        sealed = seal(course, runner, explained_by=source if edition.explains_at_home else None)
         count = len(runner.check_ids())
     files = {
         Path("answers.safetensors"): sealed.answers,
@@ -154,11 +147,11 @@ def _unfinished(course: Course, exercises: list[Exercise]) -> list[str]:
     return [f"{page} still says {BLANK}, and students read it: complete it and release again." for page in blank]
 
 
-def _summary(folder: Path, prepared: list[Prepared], contents: Contents) -> str:
+def _summary(folder: Path, prepared: list[Prepared], edition: Sealed) -> str:
     run = sum(len(each.exercise.checks) for each in prepared)
     hidden = sum(each.hidden for each in prepared)
     noun = "exercise" if len(prepared) == 1 else "exercises"
-    hints = "with hints" if contents.hints else "without hints"
+    hints = "with hints" if edition.has_hints else "without hints"
     explained = sum(each.explained for each in prepared)
     defects = sum(len(each.exercise.defects) for each in prepared)
     if 0 < explained == defects:
@@ -175,17 +168,17 @@ def _summary(folder: Path, prepared: list[Prepared], contents: Contents) -> str:
     )
 
 
-def _files(course: Course, prepared: list[Prepared], contents: Contents) -> dict[Path, bytes]:
+def _files(course: Course, prepared: list[Prepared], edition: Sealed) -> dict[Path, bytes]:
     """Return every file of the edition by its path."""
     exercises = [each.exercise for each in prepared]
     files = _kit_files() | {
         Path("README.md"): _readme(exercises),
-        Path("exercises/README.md"): _overview(course, exercises, contents),
+        Path("exercises/README.md"): _overview(course, exercises, edition),
     }
     for each in prepared:
         here = Path(SEALED) / each.exercise.id
-        files |= _exercise_files(course, each.exercise, contents)
-        files[here / "exercise.yaml"] = _description(each.exercise, each.hidden, contents)
+        files |= _exercise_files(course, each.exercise, edition)
+        files[here / "exercise.yaml"] = _description(each.exercise, each.hidden, edition)
         if classes := {check.variation_class() for check in each.exercise.checks} - {""}:
             source = course.variations(each.exercise.id).read_text(encoding="utf-8")
             files[here / VARIATIONS] = source_with(source, sorted(classes)).encode()
@@ -256,12 +249,12 @@ def _readme(exercises: list[Exercise]) -> bytes:
     return README.format(table=table).encode()
 
 
-def _overview(course: Course, exercises: list[Exercise], contents: Contents) -> bytes:
+def _overview(course: Course, exercises: list[Exercise], edition: Sealed) -> bytes:
     """Return the list of hunts with the rows of these exercises only."""
     chosen = {exercise.id for exercise in exercises}
     lines = _list_of_hunts(course, exercises).splitlines(keepends=True)
     kept = [line for line in lines if not (row := ROW.match(line)) or row[1] in chosen]
-    return _page("".join(kept), contents)
+    return _page("".join(kept), edition)
 
 
 LIST_OF_HUNTS = """\
@@ -300,13 +293,13 @@ def _list_of_hunts(course: Course, exercises: list[Exercise]) -> str:
     return LIST_OF_HUNTS.format(rows=rows, first=exercises[0].id if exercises else "exercise_01")
 
 
-def _exercise_files(course: Course, exercise: Exercise, contents: Contents) -> dict[Path, bytes]:
+def _exercise_files(course: Course, exercise: Exercise, edition: Sealed) -> dict[Path, bytes]:
     """Return what a student reads and edits of an exercise."""
     files = {path: source.read_bytes() for path, source in _sources(course, exercise).items()}
     story = Path("exercises") / exercise.id / "README.md"
     trap = course.trap(exercise.id).relative_to(course.root)
     return files | {
-        story: _page(files[story].decode(), contents),
+        story: _page(files[story].decode(), edition),
         trap: TEMPLATE.format(exercise=exercise.id).encode(),
     }
 
@@ -334,26 +327,24 @@ ABOUT_SOLUTIONS = re.compile(r"^\| `python -m grader solution .*\n", re.MULTILIN
 """Sentences on students' pages about commands that an edition does not have."""
 
 
-def _page(text: str, contents: Contents) -> bytes:
+def _page(text: str, edition: Sealed) -> bytes:
     """Return a page without sentences about commands that the edition does not have."""
-    text = text if contents.hints else ABOUT_HINTS.sub("", text)
-    return (text if contents.explanations else ABOUT_SOLUTIONS.sub("", text)).encode()
+    text = text if edition.has_hints else ABOUT_HINTS.sub("", text)
+    return (text if edition.explains_at_home else ABOUT_SOLUTIONS.sub("", text)).encode()
 
 
 INTRODUCTION = "# What you may know of this exercise. More checks run when you hand in your file.\n"
 
 
-def _description(exercise: Exercise, hidden_checks: int, contents: Contents) -> bytes:
-    """Return the exercise.yaml of the edition, in which defects have only points and, if asked for, hints."""
+def _description(exercise: Exercise, hidden_checks: int, edition: Sealed) -> bytes:
+    """Return the exercise.yaml of the edition, in which defects have only points and hints."""
     numbers = exercise.numbers()
     defects = sorted(exercise.defects, key=lambda defect: numbers[defect.id])
-    sealed = [
-        SealedDefect(
-            points=defect.points, stretch=defect.stretch, hints=defect.hints if contents.hints else ("", "", "")
-        )
-        for defect in defects
-    ]
-    near_misses = [" ".join(each.hint.split()) for each in exercise.near_misses]
+    edition = edition.of_exercise(
+        hidden_checks=hidden_checks,
+        defects=[SealedDefect(points=each.points, stretch=each.stretch, hints=each.hints) for each in defects],
+        near_misses=[" ".join(each.hint.split()) for each in exercise.near_misses],
+    )
     description = {
         "format_version": exercise.format_version,
         "title": exercise.title,
@@ -366,11 +357,9 @@ def _description(exercise: Exercise, hidden_checks: int, contents: Contents) -> 
         "nothing_else_broke": exercise.nothing_else_broke,
         "announces": str(exercise.announces),
         "defects": [],
-        "checks": [_without_defaults(msgspec.structs.replace(check, for_=())) for check in exercise.checks],
+        "checks": [_without_defaults(structs.replace(check, for_=())) for check in exercise.checks],
         "limits": msgspec.to_builtins(exercise.limits),
-        "edition": msgspec.to_builtins(
-            Sealed(hidden_checks=hidden_checks, defects=sealed, near_misses=near_misses if contents.hints else [])
-        ),
+        "edition": msgspec.to_builtins(edition),
     }
     return (INTRODUCTION + _yaml(description)).encode()
 
@@ -378,7 +367,7 @@ def _description(exercise: Exercise, hidden_checks: int, contents: Contents) -> 
 def _without_defaults(record: Struct) -> dict[str, Any]:
     """Return the fields of a record that differ from their defaults."""
     data: dict[str, Any] = msgspec.to_builtins(record)
-    for field in msgspec.structs.fields(record):
+    for field in structs.fields(record):
         default = field.default if field.default_factory is msgspec.NODEFAULT else field.default_factory()
         if getattr(record, field.name) == default:
             data.pop(field.encode_name, None)

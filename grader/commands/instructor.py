@@ -103,11 +103,10 @@ def release(folder: Path, exercise_ids: tuple[str, ...], without_hints: bool, ex
     """Write the student edition: the course without references and other spoilers."""
     require_package(*MUTANTS)
     from grader.author.release import release as write_edition
+    from grader.spec.edition import Sealed
 
-    explains = explanations == "home"
-    click.echo(
-        write_edition(current_course(), folder, with_hints=not without_hints, explains=explains, only=exercise_ids)
-    )
+    edition = Sealed(has_hints=not without_hints, explains_at_home=explanations == "home")
+    click.echo(write_edition(current_course(), folder, edition, only=exercise_ids))
 
 
 def _autograder_names() -> Iterable[str]:

@@ -55,7 +55,7 @@ def _situation(verdict: Verdict, exercise: Exercise) -> Situation:
         return Situation.AWAITS_CLAIM
     if verdict.outcome is Result.FIXED:
         return Situation.FIXED
-    return Situation.NEEDS_HINT if _unfixed(verdict) and exercise.has_hints() else Situation.NOT_FIXED
+    return Situation.NEEDS_HINT if _unfixed(verdict) and exercise.edition.gives_hints() else Situation.NOT_FIXED
 
 
 def _unfixed(verdict: Verdict) -> list[DefectVerdict]:
@@ -101,7 +101,7 @@ def _steps_after_fix(verdict: Verdict, exercise: Exercise, shell: Shell) -> list
     is_known = any(defect.status is DefectStatus.PRESENT for defect in remaining)
     extra = "Find the extra bug that is left" if is_known else "Look for an extra bug"
     steps = [NextStep(text=extra, command=command("hint", exercise.id, shell=shell))] if remaining else []
-    if exercise.edition.SHOWS_SOLUTION and exercise.defects and shell is Shell.TERMINAL:
+    if exercise.edition.shows_solution() and exercise.defects and shell is Shell.TERMINAL:
         steps.append(NextStep(text="Compare with the reference", command=command("solution", exercise.id)))
     if not exercise.edition.HAS_REFERENCE:
         steps.append(NextStep(text="Hand it in as your course asks"))
@@ -110,7 +110,7 @@ def _steps_after_fix(verdict: Verdict, exercise: Exercise, shell: Shell) -> list
 
 def origin(verdict: Verdict, exercise: Exercise) -> str:
     """Return a sentence on where the code comes from, once everything is fixed; empty if it stays secret."""
-    if _situation(verdict, exercise) is not Situation.FIXED or not exercise.edition.SHOWS_SOLUTION:
+    if _situation(verdict, exercise) is not Situation.FIXED or not exercise.edition.shows_solution():
         return ""
     title, url = exercise.source.title, exercise.source.url
     return f"It comes from {title}{f': {url}' if url else '.'}"  # no dot after an address: terminals would include it

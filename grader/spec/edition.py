@@ -2,17 +2,20 @@
 
 The full edition is for instructors and has the reference. The sealed edition is for students: recorded answers
 replace the reference, numbers replace the names of defects, and checks in Python run only when a file is handed in.
-The other rooms call the methods of the exercise's edition; a new edition is one more class here.
+The other rooms call the methods of the exercise's edition. A new edition is one more class here, and an option of
+`release` that chooses it.
 """
 
 from collections.abc import Iterator
 from hashlib import sha256
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, Self
 
-from msgspec import Meta, field
+from msgspec import Meta, field, structs
 
 from grader.spec.fields import Index, Points, Record
 from grader.spec.problem import Problem
+
+NO_HINTS = ("", "", "")
 
 
 class SealedDefect(Record, frozen=True, kw_only=True, omit_defaults=True):
@@ -22,7 +25,7 @@ class SealedDefect(Record, frozen=True, kw_only=True, omit_defaults=True):
     """The points for fixing it."""
     stretch: bool = False
     """Whether its points are extra."""
-    hints: tuple[str, str, str] = ("", "", "")
+    hints: tuple[str, str, str] = NO_HINTS
     """Three hints; empty in an edition without hints."""
 
 
@@ -31,8 +34,18 @@ class Edition(Record, frozen=True, kw_only=True, tag_field="kind"):
 
     HAS_REFERENCE: ClassVar[bool] = True
     """Whether the edition has the reference; otherwise it has recorded answers."""
-    SHOWS_SOLUTION: ClassVar[bool] = True
-    """Whether a student who has fixed everything may see the reference, and where the code comes from."""
+
+    def gives_hints(self) -> bool:
+        """Return whether students can ask for hints."""
+        return True
+
+    def shows_solution(self) -> bool:
+        """Return whether a student who has fixed everything may see the reference, and where the code comes from."""
+        return True
+
+    def revealed(self) -> Self:
+        """Return the edition of an exercise whose solution a student's fix has revealed."""
+        return self
 
     def sealed_defects(self) -> list[SealedDefect]:
         """Return the public parts of the defects; none if the exercise.yaml describes the defects itself."""
@@ -72,18 +85,39 @@ class Full(Edition, frozen=True, kw_only=True, tag="full"):
     """The instructor's edition: description, reference and hidden checks."""
 
 
-class Sealed(Edition, frozen=True, kw_only=True, tag="sealed"):
+class Sealed(Edition, frozen=True, kw_only=True, omit_defaults=True, tag="sealed"):
     """The student's edition: recorded answers replace the reference, and numbers the names of defects."""
 
     HAS_REFERENCE: ClassVar[bool] = False
-    SHOWS_SOLUTION: ClassVar[bool] = False
 
-    hidden_checks: Index
+    has_hints: bool = True
+    """Whether the edition hands out hints, of defects and of near misses."""
+    explains_at_home: bool = True
+    """Whether a student's fix opens the explanation of a defect. If not, defects are explained after the hand-in."""
+    hidden_checks: Index = 0
     """The number of checks that run only when a file is handed in."""
-    defects: Annotated[list[SealedDefect], Meta(max_length=8)]
+    defects: Annotated[list[SealedDefect], Meta(max_length=8)] = field(default_factory=list)
     """The public parts of the defects, in the order of their numbers."""
     near_misses: list[str] = field(default_factory=list)
     """The hints of known wrong fixes."""
+    is_revealed: bool = False
+    """Whether a student's fix has revealed the solution; set when the exercise is loaded, never in a file."""
+
+    def of_exercise(self, *, hidden_checks: int, defects: list[SealedDefect], near_misses: list[str]) -> Self:
+        """Return this edition of an exercise, with the parts of the exercise that the edition hands out."""
+        if not self.has_hints:
+            defects = [structs.replace(defect, hints=NO_HINTS) for defect in defects]
+            near_misses = []
+        return structs.replace(self, hidden_checks=hidden_checks, defects=defects, near_misses=near_misses)
+
+    def gives_hints(self) -> bool:
+        return self.has_hints
+
+    def shows_solution(self) -> bool:
+        return self.is_revealed
+
+    def revealed(self) -> Self:
+        return structs.replace(self, is_revealed=True)
 
     def sealed_defects(self) -> list[SealedDefect]:
         return self.defects
@@ -115,12 +149,6 @@ class Sealed(Edition, frozen=True, kw_only=True, tag="sealed"):
 
     def word_for_fixed(self, word: str) -> str:
         return f"{word}, as far as the checks here can tell" if self.hidden_checks else word
-
-
-class Explained(Sealed, frozen=True, tag="explained"):
-    """A student's edition of an exercise whose solution has been revealed."""
-
-    SHOWS_SOLUTION: ClassVar[bool] = True
 
 
 AnyEdition = Full | Sealed

@@ -252,10 +252,6 @@ class Exercise(Record, frozen=True, kw_only=True):
 
         return {defect.id: number for number, defect in enumerate(sorted(self.defects, key=order), 1)}
 
-    def has_hints(self) -> bool:
-        """Return whether students can ask for hints. A sealed edition may have none."""
-        return any(defect.hints[0] for defect in self.defects)
-
     def with_placeholders(self) -> "Exercise":
         """Return the exercise with a placeholder for each defect of a sealed edition; its id is its number."""
         placeholders = [

@@ -6,7 +6,6 @@ import msgspec
 from msgspec import Struct, structs
 
 from grader.processes.worker_source import CAN_FORK
-from grader.spec.edition import Explained, Sealed
 from grader.spec.exercise import Exercise, Source, UsualTest
 from grader.spec.loading import load_exercise
 from grader.spec.paths import Course, read_cache, write_cache
@@ -55,7 +54,7 @@ def load_explained(
     threads must `spawn` its workers. In the full edition everything is explained.
     """
     exercise = load_exercise(course.description(exercise_id))
-    if not isinstance(exercise.edition, Sealed) or not isinstance(submission, Submission):
+    if exercise.edition.HAS_REFERENCE or not isinstance(submission, Submission):
         return exercise
     revealed = load_revealed(course, exercise.id)
     wanted = [defect.id for defect in verdict.defects if defect.status is DefectStatus.FIXED]
@@ -64,14 +63,14 @@ def load_explained(
         wanted.append(SOLUTION)
     if wanted and course.explanations(exercise.id).is_file():
         revealed = _open_locks(course, exercise, submission, revealed, wanted, spawn=spawn)
-    return _explained(exercise, exercise.edition, revealed)
+    return _explained(exercise, revealed)
 
 
 def explained_exercise(course: Course, exercise: Exercise) -> Exercise:
     """Return the exercise with the explanations that were earned before."""
-    if not isinstance(exercise.edition, Sealed):
+    if exercise.edition.HAS_REFERENCE:
         return exercise
-    return _explained(exercise, exercise.edition, load_revealed(course, exercise.id))
+    return _explained(exercise, load_revealed(course, exercise.id))
 
 
 def load_revealed(course: Course, exercise_id: str) -> Revealed:
@@ -107,7 +106,7 @@ def _open_locks(
     return revealed
 
 
-def _explained(exercise: Exercise, edition: Sealed, revealed: Revealed) -> Exercise:
+def _explained(exercise: Exercise, revealed: Revealed) -> Exercise:
     """Return the exercise with the revealed texts in place of the placeholders."""
     defects = [
         structs.replace(defect, title=known.title, why=known.why, missed_by=known.missed_by)
@@ -122,9 +121,7 @@ def _explained(exercise: Exercise, edition: Sealed, revealed: Revealed) -> Exerc
         exercise,
         source=revealed.solution.source,
         decoy=revealed.solution.decoy,
-        edition=Explained(
-            hidden_checks=edition.hidden_checks, defects=edition.defects, near_misses=edition.near_misses
-        ),
+        edition=exercise.edition.revealed(),
     )
 
 

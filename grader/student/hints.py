@@ -70,7 +70,7 @@ def next_hint(
     progress = load_progress(course, exercise.id)
     if verdict.outcome is Result.NOT_GRADABLE:
         return _repair_hint(verdict, exercise, shell)
-    if exercise.defects and not exercise.has_hints():
+    if exercise.defects and not exercise.edition.gives_hints():
         return _without_steps(exercise, f"This edition has no hints; ask whoever gave you {exercise.id}.")
     crash = hiding_crash(group_causes(verdict))
     remaining = _remaining(exercise, verdict, crash)

@@ -17,7 +17,7 @@ import yaml
 from msgspec import structs
 from safetensors.torch import load
 
-from grader.author.release import Contents, _overview, _unfinished, _unlisted, release
+from grader.author.release import _overview, _unfinished, _unlisted, release
 from grader.author.sealing import seal
 from grader.author.spoilers import find_spoilers
 from grader.checks.calling_variant_calls import _of_the_same_values, call_in_calling_variants
@@ -34,6 +34,7 @@ from grader.report.findings import sentence
 from grader.report.view import view_of
 from grader.sandbox.calling_variants import LARGE_SCALE, MemoryLayout, VariantCall
 from grader.sandbox.probes import calling_variants
+from grader.spec.edition import Sealed
 from grader.spec.fragments import make_near_miss, make_variant, put_back
 from grader.spec.loading import load_exercise
 from grader.spec.paths import Course
@@ -71,7 +72,7 @@ def released(course, tmp_path_factory) -> dict[str, dict[Path, bytes]]:
     found = {}
     for kind, with_hints in HINTS.items():
         folder = root / kind.replace(" ", "_")
-        release(course, folder, with_hints=with_hints, explains=with_hints, only=HANDED_OUT[kind])
+        release(course, folder, Sealed(has_hints=with_hints, explains_at_home=with_hints), only=HANDED_OUT[kind])
         files = sorted(path for path in folder.rglob("*") if path.is_file())
         found[kind] = {path.relative_to(folder): path.read_bytes() for path in files}
     return found
@@ -169,7 +170,7 @@ def test_no_hint_is_in_the_edition_without_hints_and_each_is_in_the_one_with_the
             told = load_exercise(editions[kind] / ".sealed" / exercise_id / "exercise.yaml")
             given = {" ".join(text.split()) for defect in told.defects for text in defect.hints if text}
             assert given == (hints if HINTS[kind] else set())
-            assert told.has_hints() == HINTS[kind]
+            assert told.edition.gives_hints() == HINTS[kind]
             everything = " ".join(" ".join(content.decode("latin-1").split()) for content in released[kind].values())
             assert HINTS[kind] or not [hint for hint in hints if hint in everything]
 
@@ -667,7 +668,7 @@ def test_a_course_without_a_list_of_hunts_gets_a_short_one(own_course):
     exercises = [load_exercise(own_course.description(each)) for each in ("exercise_02", "exercise_03")]
     (own_course.root / "exercises" / "README.md").unlink()
     assert _unlisted(own_course, exercises) == []
-    page = _overview(own_course, exercises, Contents(hints=False, explanations=True)).decode()
+    page = _overview(own_course, exercises, Sealed(has_hints=False)).decode()
     assert f"| [exercise_03](exercise_03/README.md) | {exercises[1].title} |" in page
     assert "python -m grader guide exercise_02" in page
     assert "hint" not in page
