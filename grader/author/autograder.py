@@ -1,13 +1,12 @@
 """Autograder packages: an exercise with the kit that grades it, in the form that a course platform expects.
 
 Every package contains one folder with the kit, the exercise with its reference and hidden tests, a key that fits both,
-and the pinned requirements. The platform's own files are made from `templates/PLATFORM/`.
+and the pinned requirements. The platform's own files are made from the templates in its folder.
 """
 
 import shutil
 import sys
 import tempfile
-import uuid
 import zipfile
 from importlib import metadata
 from pathlib import Path
@@ -16,13 +15,10 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from grader.classroom.platforms import AUTOGRADERS
-from grader.classroom.platforms.nbgrader import GRADE_CELL
 from grader.classroom.platforms.platform import Autograder, Package
 from grader.errors import BrokenExerciseError, UsageError
 from grader.processes.worker_source import CAN_FORK, has_threads
 from grader.report.phrases import points
-from grader.report.rendering import text_templates
-from grader.spec.exercise import Exercise
 from grader.spec.loading import load_exercise
 from grader.spec.paths import PACKAGE, Course, is_special_file, product_draft, write_product
 from grader.submission import Submission, read_submission
@@ -31,8 +27,9 @@ from grader.verdict.judge import open_judge
 from grader.verdict.key import Key, encode_key
 from grader.verdict.verdict import Result
 
-TEMPLATES = Path(__file__).parent / "templates"
-TEMPLATE_SUFFIX = ".j2"
+README = "README.md.j2"
+"""The template of the page that says how to use the package."""
+
 EXECUTABLE = 0o755
 EARLIEST = (1980, 1, 1, 0, 0, 0)
 """The time of every file in a zip, so that equal packages are equal files."""
@@ -56,22 +53,23 @@ def write_autograder(course: Course, exercise_id: str, platform: str, output: Pa
 
     key = _prove(course, exercise_id)
     exercise = load_exercise(course.description(exercise_id))
-    package = PackageFiles(course, exercise, AUTOGRADERS[platform])
+    package = Package(course=course, exercise=exercise, story=_story(course, exercise_id))
+    chosen = AUTOGRADERS[platform]
 
     with tempfile.TemporaryDirectory(prefix="autograder-") as temporary:
         folder = Path(temporary) / "package"
-        for path, content in package.files().items():
+        for path, content in _package_files(chosen, package).items():
             (folder / path).parent.mkdir(parents=True, exist_ok=True)
             (folder / path).write_bytes(content)
             if content.startswith(b"#!"):
                 (folder / path).chmod(EXECUTABLE)
-        write_product(Course(root=folder / AUTOGRADERS[platform].kit_folder).key(exercise_id), encode_key(key))
+        write_product(Course(root=folder / chosen.kit_folder).key(exercise_id), encode_key(key))
         if is_zip:
             with product_draft(output) as draft:
                 _zip(folder, draft)
         else:
             _copy(folder, output)
-    return f"{output} is the autograder of {exercise_id} for {platform}.\n\n{package.page('README.md')}"
+    return f"{output} is the autograder of {exercise_id} for {platform}.\n\n{_render(chosen, package, README)}"
 
 
 def _prove(course: Course, exercise_id: str) -> Key:
@@ -90,56 +88,44 @@ def _prove(course: Course, exercise_id: str) -> Key:
         return judge.open(exercise_id)[1]
 
 
-class PackageFiles:
-    """The files of a package, except for the key."""
+def _package_files(platform: Autograder, package: Package) -> dict[Path, bytes]:
+    """Return every file of a package by its path, except for the key."""
+    home = Path(platform.kit_folder)
+    files = {home / path: content for path, content in (kit_files() | _course_files(package)).items()}
+    files[home / "requirements.txt"] = "".join(f"{pin}\n" for pin in pins()).encode()
+    for template in platform.templates().list_templates():
+        files[Path(template).with_suffix("")] = _render(platform, package, template).encode()
+    return files | platform.extra_files(package)
 
-    def __init__(self, course: Course, exercise: Exercise, platform: Autograder) -> None:
-        self._course = course
-        self._exercise = exercise
-        self._platform = platform
 
-    def files(self) -> dict[Path, bytes]:
-        """Return every file by its path."""
-        home = Path(self._platform.kit_folder)
-        files = {home / path: content for path, content in (kit_files() | self._course_files()).items()}
-        files[home / "requirements.txt"] = "".join(f"{pin}\n" for pin in pins()).encode()
-        folder = TEMPLATES / self._platform.name
-        for template in sorted(folder.rglob(f"*{TEMPLATE_SUFFIX}")):
-            path = template.relative_to(folder).with_suffix("")
-            files[path] = self.page(path).encode()
-        package = Package(course=self._course, exercise=self._exercise, story=self._story())
-        return files | self._platform.extra_files(package)
+def _render(platform: Autograder, package: Package, template: str) -> str:
+    """Return one of the platform's files, made from its template."""
+    exercise = package.exercise
+    chosen = platform.templates().get_template(template)
+    return chosen.render(
+        exercise=exercise.id,
+        title=exercise.title,
+        points=points(exercise.max_score()),
+        story=package.story,
+        seconds=round(exercise.limits.seconds.total) + SPARE_SECONDS,
+        python=f"{sys.version_info.major}.{sys.version_info.minor}",
+        module=Path(package.course.module_name(exercise.id)).stem,
+        **platform.template_values(package),
+    )
 
-    def page(self, name: str | Path) -> str:
-        """Return one of the platform's files, made from its template."""
-        return self._render(f"{self._platform.name}/{name}{TEMPLATE_SUFFIX}")
 
-    def _render(self, template: str) -> str:
-        exercise = self._exercise
-        templates = text_templates("grader.author")
-        return templates.get_template(template).render(
-            exercise=exercise.id,
-            title=exercise.title,
-            points=points(exercise.max_score()),
-            story=self._story(),
-            seconds=round(exercise.limits.seconds.total) + SPARE_SECONDS,
-            python=f"{sys.version_info.major}.{sys.version_info.minor}",
-            uuid=str(uuid.uuid5(uuid.NAMESPACE_URL, f"grader:{exercise.id}")),
-            cell=GRADE_CELL,
-            module=Path(self._course.module_name(exercise.id)).stem,
-        )
+def _story(course: Course, exercise_id: str) -> str:
+    """Return the exercise's README without the commands."""
+    story = course.exercise_folder(exercise_id) / "README.md"
+    return story.read_text(encoding="utf-8").partition("\n## How to work on it")[0]
 
-    def _story(self) -> str:
-        """Return the exercise's README without the commands."""
-        story = self._course.exercise_folder(self._exercise.id) / "README.md"
-        return story.read_text(encoding="utf-8").partition("\n## How to work on it")[0]
 
-    def _course_files(self) -> dict[Path, bytes]:
-        """Return the files by which the exercise is graded, and its starters."""
-        course, exercise_id = self._course, self._exercise.id
-        paths = [*course.judged_by(exercise_id), *map(course.pristine, course.editable_files(exercise_id))]
-        paths += files_for_traps(course, exercise_id)
-        return {path.relative_to(course.root): path.read_bytes() for path in paths}
+def _course_files(package: Package) -> dict[Path, bytes]:
+    """Return the files by which the exercise is graded, and its starters."""
+    course, exercise_id = package.course, package.exercise.id
+    paths = [*course.judged_by(exercise_id), *map(course.pristine, course.editable_files(exercise_id))]
+    paths += files_for_traps(course, exercise_id)
+    return {path.relative_to(course.root): path.read_bytes() for path in paths}
 
 
 def kit_files() -> dict[Path, bytes]:

@@ -17,7 +17,7 @@ from rich.text import Text
 from grader.classroom.gradebook import Gradebook
 from grader.classroom.gradebook.connection import require_place
 from grader.classroom.layouts.files import SkippedFiles
-from grader.classroom.layouts.opening import EXPECTED, LayoutOptions, open_layout
+from grader.classroom.opening import EXPECTED, LayoutOptions, open_layout
 from grader.classroom.roster import ClassList, Roster
 from grader.classroom.run import Batch, Engine, Progress
 from grader.classroom.tasks import SubmissionLoader

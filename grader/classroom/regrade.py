@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from grader.classroom.gradebook import Gradebook, WorkKind
 from grader.classroom.gradebook.rows import as_json, trap_defect_rows, trap_result_columns, trap_verdict_columns
-from grader.classroom.layouts.opening import LayoutOptions
+from grader.classroom.opening import LayoutOptions
 from grader.errors import UsageError
 from grader.spec.exercise import Exercise
 from grader.trap import counting

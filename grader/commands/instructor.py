@@ -181,7 +181,7 @@ def _engine_options(command: Command) -> Command:
 
 
 def _layout_names() -> Iterable[str]:
-    from grader.classroom.layouts.opening import LAYOUT_NAMES
+    from grader.classroom.opening import LAYOUT_NAMES
 
     return LAYOUT_NAMES
 
@@ -231,7 +231,7 @@ def batch(
 ) -> None:
     """Grade all new and changed submissions of a class, in a folder, a zip or a .jsonl file."""
     from grader.classroom.grading import Options
-    from grader.classroom.layouts.opening import LayoutOptions
+    from grader.classroom.opening import LayoutOptions
     from grader.classroom.roster import Roster, read_roster
 
     options = Options(

@@ -12,7 +12,7 @@ from grader.classroom import run, tasks
 from grader.classroom.engines import EngineKind, local_engine, machine_memory
 from grader.classroom.gradebook import SubmissionRecord, Versions, WorkKind
 from grader.classroom.grading import Options, grade_submissions
-from grader.classroom.layouts.opening import LayoutOptions
+from grader.classroom.opening import LayoutOptions
 from grader.classroom.tasks import Task, TaskResult
 from grader.errors import UsageError
 from grader.submission import submission_from_text

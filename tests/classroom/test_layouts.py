@@ -9,8 +9,8 @@ import pytest
 
 from grader.classroom.gradebook import WorkKind
 from grader.classroom.layouts.files import MAX_EXAMPLES, SkippedFiles, SkippedKind
-from grader.classroom.layouts.opening import LayoutOptions, open_layout
 from grader.classroom.layouts.own import Folder
+from grader.classroom.opening import LayoutOptions, open_layout
 from grader.classroom.tasks import SubmissionLoader
 from grader.errors import UsageError
 from grader.submission import MAX_FILE_BYTES, Submission, Unreadable

@@ -18,7 +18,7 @@ from grader.classroom.gradebook import Gradebook, Student
 from grader.classroom.gradebook.rows import WorkKind
 from grader.classroom.layouts import archives as archive
 from grader.classroom.layouts.files import Person, SkippedFiles, SubmissionFiles
-from grader.classroom.layouts.opening import LayoutOptions, open_layout
+from grader.classroom.opening import LayoutOptions, open_layout
 from grader.classroom.roster import ClassList, make_roster, read_roster
 from grader.classroom.tasks import SubmissionLoader
 from grader.errors import UsageError

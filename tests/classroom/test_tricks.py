@@ -20,7 +20,7 @@ from grader.classroom.gradebook.rows import written_time
 from grader.classroom.grading import Options, grade_submissions
 from grader.classroom.layouts import archives
 from grader.classroom.layouts.files import Person, SkippedFiles, SkippedKind
-from grader.classroom.layouts.opening import LayoutOptions, open_layout
+from grader.classroom.opening import LayoutOptions, open_layout
 from grader.classroom.roster import ClassList, make_roster, read_roster
 from grader.classroom.tasks import SubmissionLoader
 from grader.submission import Submission

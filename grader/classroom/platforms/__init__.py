@@ -1,28 +1,24 @@
-"""Course platforms: one module with one class for each, and the list of all platforms."""
+"""Course platforms. Each folder is one platform: its class, and the templates of its autograder package, if any."""
+
+import pkgutil
+from importlib import import_module
 
 from grader.classroom.exports.records import ClassExport, VerdictExport
-from grader.classroom.platforms.canvas import Canvas
-from grader.classroom.platforms.classroom50 import Classroom50
-from grader.classroom.platforms.edition_copies import EditionCopies
-from grader.classroom.platforms.gradescope import Gradescope
-from grader.classroom.platforms.moodle import Moodle
-from grader.classroom.platforms.nbgrader import Nbgrader
 from grader.classroom.platforms.platform import Autograder, Platform, SubmissionLayout
-from grader.classroom.platforms.prairielearn import PrairieLearn
-from grader.classroom.platforms.repositories import Repositories
 
-PLATFORMS: tuple[Platform, ...] = (
-    Gradescope(),
-    Moodle(),
-    Canvas(),
-    Repositories(),
-    Nbgrader(),
-    EditionCopies(),
-    PrairieLearn(),
-    Classroom50(),
+
+def _platform_in(folder: str) -> Platform:
+    """Return the platform whose class a folder defines."""
+    module = import_module(f"{__name__}.{folder}")
+    classes = [each for each in vars(module).values() if isinstance(each, type) and issubclass(each, Platform)]
+    (own,) = (each for each in classes if each.__module__ == module.__name__)
+    return own()
+
+
+PLATFORMS = tuple(_platform_in(found.name) for found in pkgutil.iter_modules(__path__) if found.ispkg)
+
+LAYOUTS = tuple(
+    sorted((each for each in PLATFORMS if isinstance(each, SubmissionLayout)), key=lambda layout: layout.rank)
 )
-"""All platforms. If two layouts fit a folder equally well, the first one counts."""
-
-LAYOUTS = tuple(platform for platform in PLATFORMS if isinstance(platform, SubmissionLayout))
 AUTOGRADERS = {platform.name: platform for platform in PLATFORMS if isinstance(platform, Autograder)}
 PLATFORM_EXPORTS = tuple(platform for platform in PLATFORMS if isinstance(platform, ClassExport | VerdictExport))

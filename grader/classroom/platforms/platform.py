@@ -9,11 +9,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import ClassVar
 
+from jinja2 import Environment
 from msgspec import Struct
 
 from grader.classroom.gradebook.class_records import GradeRow
 from grader.classroom.layouts.files import SkippedFiles
 from grader.classroom.layouts.units import Unit
+from grader.report.rendering import text_templates
 from grader.spec.exercise import Exercise
 from grader.spec.paths import Course
 from grader.verdict.verdict import Verdict
@@ -28,6 +30,8 @@ class Platform:
 class SubmissionLayout(Platform):
     """A platform whose folder of submissions the kit recognizes by the names in it."""
 
+    rank: ClassVar[int]
+    """If two layouts fit a folder equally well, the one with the lower rank counts. Messages list them by rank."""
     is_class_export: ClassVar[bool] = False
     """Whether the platform exports the submissions of a whole class as one folder or archive."""
 
@@ -65,10 +69,21 @@ class Package(Struct, frozen=True, kw_only=True):
 
 
 class Autograder(Platform):
-    """A platform that grades each submission with a package of the kit. Its templates are in the folder of its name."""
+    """A platform that grades each submission with a package of the kit.
+
+    The files of the package are made from the templates in the platform's folder.
+    """
 
     kit_folder: ClassVar[str] = "."
     """The folder of the package that contains the kit and the course."""
+
+    def templates(self) -> Environment:
+        """Return the templates of the package's files. A template has the path of its file, and the suffix `.j2`."""
+        return text_templates(type(self).__module__)
+
+    def template_values(self, package: Package) -> dict[str, object]:
+        """Return the values that only this platform's templates use."""
+        return {}
 
     def extra_files(self, package: Package) -> dict[Path, bytes]:
         """Return the files of the package that are more than a rendered template."""

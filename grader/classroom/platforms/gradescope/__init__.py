@@ -30,6 +30,7 @@ class Gradescope(SubmissionLayout, Autograder, VerdictExport):
     """Folders submission_12345/ beside submission_metadata.yml, which names their submitters."""
 
     name = "gradescope"
+    rank = 1
     export_file = "results.json"
     is_class_export = True
 

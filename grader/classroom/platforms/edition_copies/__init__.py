@@ -23,6 +23,7 @@ class EditionCopies(SubmissionLayout):
     """Copies of the student edition, whose exercises/<exercise>/ contain the submissions."""
 
     name = "edition"
+    rank = 6
 
     def count(self, root: Path, names: list[str]) -> int:
         return sum(bool(_find_exercises(root, name)) or _is_zip(name) for name in names)

@@ -1,5 +1,6 @@
 """PrairieLearn: a question with an image that grades it, and results for each student."""
 
+import uuid
 from pathlib import Path
 
 import msgspec
@@ -20,6 +21,9 @@ class PrairieLearn(Autograder, VerdictExport):
     name = "prairielearn"
     export_file = "results.json"
     kit_folder = "image"
+
+    def template_values(self, package: Package) -> dict[str, object]:
+        return {"uuid": str(uuid.uuid5(uuid.NAMESPACE_URL, f"grader:{package.exercise.id}"))}
 
     def extra_files(self, package: Package) -> dict[Path, bytes]:
         course, exercise_id = package.course, package.exercise.id

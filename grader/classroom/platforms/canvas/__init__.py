@@ -32,6 +32,7 @@ class Canvas(SubmissionLayout, ClassExport):
     """Files such as lastname_12345_67890_attention.py, with LATE in the name of a late one."""
 
     name = "canvas"
+    rank = 3
     is_class_export = True
     export_file = "canvas.csv"
     has_grades_only = True

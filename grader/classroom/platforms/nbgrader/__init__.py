@@ -54,6 +54,7 @@ class Nbgrader(SubmissionLayout, Autograder):
     """submitted/<student>/<assignment>/, with the time of the submission in timestamp.txt."""
 
     name = "nbgrader"
+    rank = 5
     kit_folder = "autograder"
 
     def count(self, root: Path, names: list[str]) -> int:
@@ -95,6 +96,9 @@ class Nbgrader(SubmissionLayout, Autograder):
 
     def is_part(self, folder: Path, inside: list[str]) -> bool:
         return folder.name == SUBMITTED
+
+    def template_values(self, package: Package) -> dict[str, object]:
+        return {"cell": GRADE_CELL}
 
     def extra_files(self, package: Package) -> dict[Path, bytes]:
         """Return the source notebook: the starter and a locked cell that gives the points."""

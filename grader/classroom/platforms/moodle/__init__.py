@@ -18,6 +18,7 @@ class Moodle(SubmissionLayout):
     """A folder Name_123_assignsubmission_file_ for each student, or files whose names begin so."""
 
     name = "moodle"
+    rank = 2
     is_class_export = True
 
     def count(self, root: Path, names: list[str]) -> int:

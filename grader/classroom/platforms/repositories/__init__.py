@@ -19,6 +19,7 @@ class Repositories(SubmissionLayout):
     """Folders such as exercise-03-login, or ASSIGNMENT-login in a folder ASSIGNMENT-submissions."""
 
     name = "repositories"
+    rank = 4
     is_class_export = True
 
     def count(self, root: Path, names: list[str]) -> int:
