@@ -2,14 +2,14 @@
 
 import os
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 from grader.checks.outcome import FailureKind, Finding
 from grader.classroom.gradebook import SubmissionRecord, WorkKind
 from grader.classroom.layouts.archives import Unpacker
 from grader.classroom.layouts.files import SkippedFiles
-from grader.classroom.layouts.units import Unit, UnitSubmissions
+from grader.classroom.layouts.own import SingleStudent
+from grader.classroom.layouts.units import UnitSubmissions
 from grader.classroom.platforms import AUTOGRADERS
 from grader.classroom.tasks import SubmissionLoader
 from grader.errors import KitError
@@ -29,18 +29,6 @@ from grader.trap.pooled_judge import PooledTrapJudge
 from grader.trap.reading import is_unwritten, refuse_trap, trap_of
 from grader.verdict.pooled_judge import PooledJudge
 from grader.verdict.verdict import Verdict, not_gradable
-
-
-class OneStudent:
-    """The layout of a platform that provides the folder of a single student."""
-
-    name = "one student"
-
-    def __init__(self, exercise_id: str) -> None:
-        self._exercise_id = exercise_id
-
-    def units(self, root: Path, names: list[str], skipped: SkippedFiles) -> Iterator[Unit]:
-        yield Unit(student="student", folder=".", exercise=self._exercise_id)
 
 
 def judge_folder(course: Course, exercise_id: str, platform: str, folder: Path, output: Path) -> str:
@@ -93,7 +81,7 @@ def _verdict(course: Course, exercise: Exercise, folder: Path) -> tuple[Verdict,
     module = course.module_name(exercise.id)
     with Unpacker() as unpacker:
         skipped = SkippedFiles()
-        submissions = UnitSubmissions(OneStudent(exercise.id), folder, {exercise.id: module}, skipped, unpacker)
+        submissions = UnitSubmissions(SingleStudent(exercise.id), folder, {exercise.id: module}, skipped, unpacker)
         loader = SubmissionLoader(course, folder)
         loaded = [loader.load(files) for files in submissions]
     page = next((_trap_page(course, exercise, *each) for each in loaded if each[0].kind is WorkKind.TRAP), "")

@@ -83,19 +83,19 @@ def grade_submissions(
     opening = open_layout(submissions, course.module_names(), skipped, options.layout)
     with contextlib.ExitStack() as opened:
         opened.enter_context(ended_by_signals(signal.default_int_handler))  # clean up as after Ctrl-C
-        layout, root = opened.enter_context(opening)
-        found = iter(layout)
+        handed_in, root = opened.enter_context(opening)
+        found = iter(handed_in)
         first = next(found, None)
         if first is None:  # checked before a gradebook is created, which would store this batch's seed
             raise _no_submissions(skipped, submissions)
         book, running = opened.enter_context(Gradebook(gradebook)), opened.enter_context(engine)
         for text in _memory_warning(course, running):
             warn(text)
-        class_list = ClassList(book, options.roster, layout.people())
+        class_list = ClassList(book, options.roster, handed_in.people())
         seeds = (options.seed, book.seed(), secret_seed())
         seed = next(each for each in seeds if each is not None)
-        batch = Batch(course, book, running, seed=seed, shares=options.shares, show=show(layout.total))
-        recorded = {"shares": options.shares, "layout": layout.name, "options": options.layout}
+        batch = Batch(course, book, running, seed=seed, shares=options.shares, show=show(handed_in.total))
+        recorded = {"shares": options.shares, "layout": handed_in.name, "options": options.layout}
         number = book.begin_batch(seed, str(submissions.absolute()), recorded)
         batch.run(class_list.identify(itertools.chain([first], found)), SubmissionLoader(course, root), number)
         warnings = [*class_list.warnings(), *_without_effect(options, batch.progress)]
@@ -105,7 +105,7 @@ def grade_submissions(
             totals=book.totals(),
             trap_totals=book.trap_totals(),
             warnings=warnings,
-            layout=layout.name,
+            layout=handed_in.name,
         )
 
 

@@ -9,19 +9,19 @@ from msgspec import Struct
 
 from grader.classroom.layouts.archives import Unpacker
 from grader.classroom.layouts.files import (
-    Layout,
     ModuleNames,
     SkippedFiles,
+    Submissions,
     list_folder,
     list_folder_if_readable,
     stems,
 )
-from grader.classroom.layouts.own import Folder, Lines, Pattern, StudentFolders
-from grader.classroom.layouts.units import UnitLayout, UnitSubmissions, meant_exercise
+from grader.classroom.layouts.own import FolderSubmissions, LineSubmissions, Pattern, StudentFolders
+from grader.classroom.layouts.units import Layout, UnitSubmissions, meant_exercise
 from grader.classroom.platforms import LAYOUTS
 from grader.errors import UsageError
 
-LAYOUT_NAMES = (Folder.name, Lines.name, *(layout.name for layout in LAYOUTS))
+LAYOUT_NAMES = (FolderSubmissions.name, LineSubmissions.name, *(layout.name for layout in LAYOUTS))
 LINES_SUFFIXES = (".jsonl", ".ndjson")
 EXPECTED = (
     "DIR/<student>/<exercise>/attention.py (or .ipynb), DIR/<student>/<exercise>.py (or .ipynb), "
@@ -42,22 +42,22 @@ class LayoutOptions(Struct, frozen=True, kw_only=True):
 @contextlib.contextmanager
 def open_layout(
     path: Path, exercises: ModuleNames, skipped: SkippedFiles, options: LayoutOptions
-) -> Iterator[tuple[Layout, Path]]:
+) -> Iterator[tuple[Submissions, Path]]:
     """Yield the submissions in a folder, a JSON Lines file or a zip, and the root of their paths.
 
     Raise `UsageError` if there are none.
     """
     if options.name and options.pattern:
         raise UsageError("--layout and --pattern both choose a layout; give one of them")
-    is_lines = options.name == Lines.name or path.suffix.lower() in LINES_SUFFIXES
+    is_lines = options.name == LineSubmissions.name or path.suffix.lower() in LINES_SUFFIXES
     if path.is_file() and is_lines:
-        if options.pattern or options.name not in ("", Lines.name):
+        if options.pattern or options.name not in ("", LineSubmissions.name):
             wanted = "--pattern" if options.pattern else f"--layout {options.name}"
             raise UsageError(f"{path} is a file of lines, and {wanted} is for a folder or a zip; leave it out")
-        yield Lines(path, exercises, skipped), path.parent
+        yield LineSubmissions(path, exercises, skipped), path.parent
         return
-    if path.is_dir() and options.name == Lines.name:
-        raise UsageError(f"--layout {Lines.name} is for a file, and {path} is a folder; leave it out")
+    if path.is_dir() and options.name == LineSubmissions.name:
+        raise UsageError(f"--layout {LineSubmissions.name} is for a file, and {path} is a folder; leave it out")
     with Unpacker() as unpacker:
         if path.is_file() and path.suffix.lower() == ".zip":
             root = _root_of_archive(unpacker.unpack_class(path, skipped, _folder_of_students), exercises)
@@ -72,13 +72,13 @@ def open_layout(
             raise UsageError(f"{root} cannot be opened: {error.strerror}; check its permissions") from None
         chosen = _choose_layout(root, names, options)
         if chosen is None and not options.exercise:
-            yield Folder(root, exercises, skipped), root
+            yield FolderSubmissions(root, exercises, skipped), root
         else:
             layout = chosen or StudentFolders()
             yield UnitSubmissions(layout, root, exercises, skipped, unpacker, options.exercise), root
 
 
-def _choose_layout(root: Path, names: list[str], options: LayoutOptions) -> UnitLayout | None:
+def _choose_layout(root: Path, names: list[str], options: LayoutOptions) -> Layout | None:
     """Return the named layout, or the layout that most of the names fit; None for folders of students."""
     if options.pattern:
         return Pattern(options.pattern)

@@ -24,7 +24,7 @@ from grader.classroom.engines import local_engine
 from grader.classroom.gradebook import Gradebook
 from grader.classroom.grading import BatchReport, Clock, Options, grade_submissions, render_batch
 from grader.classroom.layouts.files import SkippedFiles, SkippedKind
-from grader.classroom.layouts.own import Folder
+from grader.classroom.layouts.own import FolderSubmissions
 from grader.classroom.run import CHANGED, Progress
 from grader.classroom.tasks import GONE, CourseLocation
 from grader.errors import KitError
@@ -477,7 +477,7 @@ def test_a_batch_that_loses_every_submission_stops(course, tmp_path):
 @pytest.mark.slow
 def test_a_submission_that_vanishes_after_it_was_listed_is_recorded_as_not_judged(grade, tmp_path, monkeypatch):
     root = hand_in(tmp_path / "class", {"a": unique(1), "b": unique(2), "c": unique(3)})
-    listed = Folder.__iter__
+    listed = FolderSubmissions.__iter__
 
     def vanishing(folder):
         """A folder that someone tidies up at the same time."""
@@ -485,7 +485,7 @@ def test_a_submission_that_vanishes_after_it_was_listed_is_recorded_as_not_judge
         (root / "b" / EXERCISE / "attention.py").unlink(missing_ok=True)
         return iter(entries)
 
-    monkeypatch.setattr(Folder, "__iter__", vanishing)
+    monkeypatch.setattr(FolderSubmissions, "__iter__", vanishing)
     report = grade(root)
     assert (report.exit_code(), report.progress.judged, report.progress.not_judged) == (1, 2, 1)
     found = rows(tmp_path / "class.sqlite", "SELECT outcome, reason FROM current ORDER BY student")

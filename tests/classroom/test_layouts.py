@@ -9,7 +9,7 @@ import pytest
 
 from grader.classroom.gradebook import WorkKind
 from grader.classroom.layouts.files import MAX_EXAMPLES, SkippedFiles, SkippedKind
-from grader.classroom.layouts.own import Folder
+from grader.classroom.layouts.own import FolderSubmissions
 from grader.classroom.opening import LayoutOptions, open_layout
 from grader.classroom.tasks import SubmissionLoader
 from grader.errors import UsageError
@@ -208,7 +208,7 @@ def test_a_folder_exchanged_for_a_link_after_it_was_listed_is_not_followed(tmp_p
     put(outside, "attention.py", reference())
     root = tmp_path / "class"
     put(root, "ada/exercise_03/attention.py", starter())
-    (entry,) = Folder(root, EXERCISES, SkippedFiles())
+    (entry,) = FolderSubmissions(root, EXERCISES, SkippedFiles())
     shutil.rmtree(root / "ada/exercise_03")
     (root / "ada/exercise_03").symlink_to(outside)
     assert isinstance(SubmissionLoader(course, root).load(entry)[1], Unreadable)

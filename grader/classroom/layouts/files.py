@@ -102,7 +102,7 @@ class Person(Struct, frozen=True, kw_only=True):
     aliases: tuple[str, ...]
 
 
-class Layout(Protocol):
+class Submissions(Protocol):
     """The submissions in a folder or file; `total` is the position of the last one.
 
     A submission's unpacked files are deleted when the next submission is requested.

@@ -26,13 +26,13 @@ from grader.classroom.layouts.files import (
     stems,
     storable,
 )
-from grader.classroom.layouts.units import EXERCISE_NAME, MAX_FILES, File, Unit, meant_exercise, walk
+from grader.classroom.layouts.units import EXERCISE_NAME, MAX_FILES, File, Layout, Unit, meant_exercise, walk
 from grader.errors import KitError, UsageError
 from grader.spec.paths import TRAP, USUAL_MODULE, exercise_id_of, exercise_number
 from grader.submission import MAX_FILE_BYTES
 
 
-class Folder:
+class FolderSubmissions:
     """A folder for each student, in the order of students and exercises. No link is followed."""
 
     name = "folders"
@@ -178,10 +178,10 @@ def _is_notebook(file: str) -> bool:
     return file.lower().endswith(SUFFIXES[1])
 
 
-class StudentFolders:
+class StudentFolders(Layout):
     """DIR/<student>/attention.(py|ipynb), for an exercise given with --exercise."""
 
-    name = Folder.name
+    name = FolderSubmissions.name
 
     def units(self, root: Path, names: list[str], skipped: SkippedFiles) -> Iterator[Unit]:
         for name in names:
@@ -192,6 +192,18 @@ class StudentFolders:
                 yield Unit(student=student, folder=name, aliases=(student,))
             else:
                 skipped.add(SkippedKind.STRAY, student)
+
+
+class SingleStudent(Layout):
+    """The folder of one student, with files for one exercise."""
+
+    name = "one student"
+
+    def __init__(self, exercise_id: str) -> None:
+        self._exercise_id = exercise_id
+
+    def units(self, root: Path, names: list[str], skipped: SkippedFiles) -> Iterator[Unit]:
+        yield Unit(student="student", folder=".", exercise=self._exercise_id)
 
 
 PIECE_BYTES = 1 << 20
@@ -213,7 +225,7 @@ class _LineOfStudent(Struct, frozen=True, kw_only=True):
     student: str
 
 
-class Lines:
+class LineSubmissions:
     """A .jsonl file, in its order. Of several submissions of a student for an exercise, the first counts."""
 
     name = "lines"
@@ -308,7 +320,7 @@ FIELDS = {"student", "exercise"}
 PART = re.compile(r"\{(\w+)\}|(\*\*)|(\*)|(\?)|([^{}*?]+|[{}])")
 
 
-class Pattern:
+class Pattern(Layout):
     """Paths below the root: `*` matches within one name, `**` across folders, `?` one character."""
 
     name = "pattern"

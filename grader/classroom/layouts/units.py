@@ -1,13 +1,14 @@
-"""Submissions of a layout that yields the files of one student at a time."""
+"""Layouts, which give the files of one student at a time, and the submissions in these files."""
 
 import itertools
 import os
 import re
 import stat
+from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
-from typing import Protocol
+from typing import ClassVar
 
 from msgspec import Struct, structs
 
@@ -82,13 +83,13 @@ class Unit(Struct, frozen=True, kw_only=True):
     submitted_at: str = ""
 
 
-class UnitLayout(Protocol):
-    """A layout that yields the files of one student at a time."""
+class Layout(ABC):
+    """An arrangement of submissions that gives the files of one student at a time."""
 
-    @property
-    def name(self) -> str:
-        """The layout's name, as `--layout` takes it."""
+    name: ClassVar[str]
+    """The layout's name, as `--layout` takes it."""
 
+    @abstractmethod
     def units(self, root: Path, names: list[str], skipped: SkippedFiles) -> Iterator[Unit]:
         """Yield the students' files in order. `names` are the names in the root."""
 
@@ -98,7 +99,7 @@ class UnitSubmissions:
 
     def __init__(
         self,
-        layout: UnitLayout,
+        layout: Layout,
         root: Path,
         exercises: ModuleNames,
         skipped: SkippedFiles,

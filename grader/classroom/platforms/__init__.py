@@ -4,7 +4,7 @@ import pkgutil
 from importlib import import_module
 
 from grader.classroom.exports.records import ClassExport, VerdictExport
-from grader.classroom.platforms.platform import Autograder, Platform, SubmissionLayout
+from grader.classroom.platforms.platform import Autograder, Platform, PlatformLayout
 
 
 def _platform_in(folder: str) -> Platform:
@@ -18,7 +18,7 @@ def _platform_in(folder: str) -> Platform:
 PLATFORMS = tuple(_platform_in(found.name) for found in pkgutil.iter_modules(__path__) if found.ispkg)
 
 LAYOUTS = tuple(
-    sorted((each for each in PLATFORMS if isinstance(each, SubmissionLayout)), key=lambda layout: layout.rank)
+    sorted((each for each in PLATFORMS if isinstance(each, PlatformLayout)), key=lambda layout: layout.rank)
 )
 AUTOGRADERS = {platform.name: platform for platform in PLATFORMS if isinstance(platform, Autograder)}
 PLATFORM_EXPORTS = tuple(platform for platform in PLATFORMS if isinstance(platform, ClassExport | VerdictExport))

@@ -1,11 +1,10 @@
 """Capabilities of course platforms: export a class's submissions, import grades or feedback, run an autograder.
 
-A platform is one class. Its base classes are its capabilities: `SubmissionLayout`, `Autograder`, and `ClassExport` or
+A platform is one class. Its base classes are its capabilities: `PlatformLayout`, `Autograder`, and `ClassExport` or
 `VerdictExport`.
 """
 
 from abc import abstractmethod
-from collections.abc import Iterator
 from pathlib import Path
 from typing import ClassVar
 
@@ -13,8 +12,7 @@ from jinja2 import Environment
 from msgspec import Struct
 
 from grader.classroom.gradebook.class_records import GradeRow
-from grader.classroom.layouts.files import SkippedFiles
-from grader.classroom.layouts.units import Unit
+from grader.classroom.layouts.units import Layout
 from grader.report.rendering import text_templates
 from grader.spec.exercise import Exercise
 from grader.spec.paths import Course
@@ -27,7 +25,7 @@ class Platform:
     name: ClassVar[str]
 
 
-class SubmissionLayout(Platform):
+class PlatformLayout(Platform, Layout):
     """A platform whose folder of submissions the kit recognizes by the names in it."""
 
     rank: ClassVar[int]
@@ -38,10 +36,6 @@ class SubmissionLayout(Platform):
     @abstractmethod
     def count(self, root: Path, names: list[str]) -> int:
         """Return how many of the names in the root fit this layout."""
-
-    @abstractmethod
-    def units(self, root: Path, names: list[str], skipped: SkippedFiles) -> Iterator[Unit]:
-        """Yield the students' files in order. `names` are the names in the root."""
 
     def is_shown_by_landmark(self, root: Path, names: list[str]) -> bool:
         """Return whether a name in the root shows the layout although most names do not fit it."""

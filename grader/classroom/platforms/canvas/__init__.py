@@ -11,7 +11,7 @@ from grader.classroom.gradebook.class_records import ClassRecords, GradeRow
 from grader.classroom.layouts.files import SkippedFiles, SkippedKind, storable
 from grader.classroom.layouts.units import File, Unit
 from grader.classroom.platforms.names import first_part, short_name
-from grader.classroom.platforms.platform import SubmissionLayout
+from grader.classroom.platforms.platform import PlatformLayout
 
 FILE_NAME = re.compile(r"(?P<name>.+?)(?P<ids>_(?:LATE_)?(?P<user>\d+)_\d+_)(?P<file>.+)")
 MOODLE_MARK = "_assignsubmission_"
@@ -28,7 +28,7 @@ ROSTER_COLUMNS = (
 """The roster's columns that fill Canvas's ID, SIS User ID and SIS Login ID."""
 
 
-class Canvas(SubmissionLayout, ClassExport):
+class Canvas(PlatformLayout, ClassExport):
     """Files such as lastname_12345_67890_attention.py, with LATE in the name of a late one."""
 
     name = "canvas"

@@ -12,14 +12,14 @@ from grader.classroom.layouts.files import (
     storable,
 )
 from grader.classroom.layouts.units import File, Unit, has_landmark
-from grader.classroom.platforms.platform import SubmissionLayout
+from grader.classroom.platforms.platform import PlatformLayout
 
 EXERCISES = "exercises"
 COMPANIONS = frozenset({"grader", "solutions", "tests", "grader.egg-info", "build"})
 """Folders beside exercises/ in a copy of the course."""
 
 
-class EditionCopies(SubmissionLayout):
+class EditionCopies(PlatformLayout):
     """Copies of the student edition, whose exercises/<exercise>/ contain the submissions."""
 
     name = "edition"

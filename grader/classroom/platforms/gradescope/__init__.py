@@ -12,7 +12,7 @@ from grader.classroom.exports.records import Graded, StudentTest, VerdictExport,
 from grader.classroom.gradebook.rows import written_time
 from grader.classroom.layouts.files import SkippedFiles, SkippedKind, is_own_folder, open_ordinary, storable
 from grader.classroom.layouts.units import Unit
-from grader.classroom.platforms.platform import Autograder, SubmissionLayout
+from grader.classroom.platforms.platform import Autograder, PlatformLayout
 from grader.errors import UsageError
 from grader.spec.exercise import Exercise
 from grader.verdict.verdict import Verdict
@@ -26,7 +26,7 @@ NO_VALUE = ("~", "null")
 MAX_METADATA_BYTES = 64_000_000
 
 
-class Gradescope(SubmissionLayout, Autograder, VerdictExport):
+class Gradescope(PlatformLayout, Autograder, VerdictExport):
     """Folders submission_12345/ beside submission_metadata.yml, which names their submitters."""
 
     name = "gradescope"

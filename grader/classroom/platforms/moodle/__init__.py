@@ -8,13 +8,13 @@ from grader.classroom.gradebook.class_records import GradeRow
 from grader.classroom.layouts.files import SkippedFiles, SkippedKind, storable
 from grader.classroom.layouts.units import File, Unit
 from grader.classroom.platforms.names import first_part, short_name
-from grader.classroom.platforms.platform import SubmissionLayout
+from grader.classroom.platforms.platform import PlatformLayout
 
 STUDENT_NAME = re.compile(r"(?P<name>.+?)(?P<mark>_(?P<id>\d+)_assignsubmission_(?:file|onlinetext)_?)(?P<file>.*)")
 """Moodle's mark is the first one, with no underscore before it. A later one is part of the student's file name."""
 
 
-class Moodle(SubmissionLayout):
+class Moodle(PlatformLayout):
     """A folder Name_123_assignsubmission_file_ for each student, or files whose names begin so."""
 
     name = "moodle"

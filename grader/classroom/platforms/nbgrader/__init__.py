@@ -21,7 +21,7 @@ from grader.classroom.layouts.files import (
     storable,
 )
 from grader.classroom.layouts.units import EXERCISE_NAME, Unit, has_landmark
-from grader.classroom.platforms.platform import Autograder, Package, SubmissionLayout
+from grader.classroom.platforms.platform import Autograder, Package, PlatformLayout
 from grader.report.console import printable_lines
 from grader.report.terminal import render_terminal
 from grader.spec.exercise import Exercise
@@ -50,7 +50,7 @@ raise RuntimeError("nbgrader_config.py of the package is not in use; without it 
 """The cell is never run: the package's configuration fills in its outputs."""
 
 
-class Nbgrader(SubmissionLayout, Autograder):
+class Nbgrader(PlatformLayout, Autograder):
     """submitted/<student>/<assignment>/, with the time of the submission in timestamp.txt."""
 
     name = "nbgrader"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from grader.classroom.layouts.files import SkippedFiles, SkippedKind, storable
 from grader.classroom.layouts.units import Unit
-from grader.classroom.platforms.platform import SubmissionLayout
+from grader.classroom.platforms.platform import PlatformLayout
 from grader.spec.paths import exercise_id_of
 
 CLONED = "-submissions"
@@ -15,7 +15,7 @@ CLONED = "-submissions"
 REPOSITORY = re.compile(r"(?P<exercise>exercise[-_]?(?P<number>\d+))[-_](?P<login>.+)", re.IGNORECASE)
 
 
-class Repositories(SubmissionLayout):
+class Repositories(PlatformLayout):
     """Folders such as exercise-03-login, or ASSIGNMENT-login in a folder ASSIGNMENT-submissions."""
 
     name = "repositories"
