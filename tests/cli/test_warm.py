@@ -14,11 +14,13 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import click
 import pytest
 
+from grader.cli import command_line
 from grader.processes import warm_socket
 from grader.processes.memory import memory_of
-from grader.processes.warm_client import is_answered_warm
+from grader.processes.warm_client import COMMANDS, FLAGS, VALUES, is_answered_warm
 from grader.processes.warm_server import IDLE_VARIABLE, MAX_MEMORY_BYTES
 from grader.processes.warm_socket import ACCEPTED, DONE, GO, RUN_REQUEST, STOP_REQUEST, receive_message, send_message
 from grader.processes.worker_source import CAN_FORK
@@ -456,6 +458,26 @@ def test_nothing_is_left_after_the_idle_time(warm: WarmCourse, monkeypatch: pyte
 )
 def test_which_commands_a_warm_process_answers(arguments: list[str], is_warm: bool) -> None:
     assert is_answered_warm(arguments) is is_warm
+
+
+ALWAYS_COLD = {"--all", "--cold", "--course", "--spawn", "--strict"}
+"""The options of warm commands with which a command runs in its own process."""
+
+
+def options_of(command: click.Command) -> dict[str, bool]:
+    """Whether each option of a command is a flag, by the option's names."""
+    options = [each for each in command.params if isinstance(each, click.Option)]
+    return {name: each.is_flag for each in options for name in each.opts}
+
+
+def test_the_client_knows_the_warm_commands_and_each_of_their_options() -> None:
+    by_command = {name: options_of(command) for name, command in command_line.commands.items()}
+    by_command = {name: options for name, options in by_command.items() if "--warm" in options}
+    assert set(by_command) == set(COMMANDS)
+    options = {name: is_flag for each in by_command.values() for name, is_flag in each.items()}
+    assert {name for name, is_flag in options.items() if is_flag} - ALWAYS_COLD == set(FLAGS)
+    assert {name for name, is_flag in options.items() if not is_flag} - ALWAYS_COLD == set(VALUES)
+    assert options.keys() >= ALWAYS_COLD
 
 
 @pytest.mark.parametrize("name", ["CI", "GRADER_WARM", "no terminal"])
