@@ -1,8 +1,8 @@
 """Commands for instructors: write, prove and release exercises; grade a class and export its gradebook."""
 
 import sys
-from collections.abc import Iterable
-from functools import partial
+from collections.abc import Callable, Iterable
+from functools import partial, wraps
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +10,6 @@ import click
 from msgspec import Struct
 
 from grader.commands.arguments import (
-    Command,
     LazyChoice,
     course_option,
     current_course,
@@ -147,12 +146,14 @@ gradebook_option = click.option(
 
 
 class EngineOptions(Struct, frozen=True, kw_only=True):
-    """Where to grade, and how many submissions at once: the options from `--jobs` to `--plain-tcp`."""
+    """Where and how to grade: the options from `--jobs` to `--no-share`."""
 
     jobs: int | None
     engine: str
     scheduler: str | None
     plain_tcp: bool
+    allow_open: bool
+    no_share: bool
 
 
 def _engine_names() -> Iterable[str]:
@@ -161,7 +162,15 @@ def _engine_names() -> Iterable[str]:
     return [each.value for each in EngineKind]
 
 
-def _engine_options(command: Command) -> Command:
+def _engine_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Add the options of `EngineOptions`, which the command takes as its argument `engine_options`."""
+
+    @wraps(command)
+    def with_one_record(*arguments: Any, **values: Any) -> None:
+        options = EngineOptions(**{name: values.pop(name) for name in EngineOptions.__struct_fields__})
+        command(*arguments, engine_options=options, **values)
+
+    decorated: Callable[..., None] = with_one_record
     for option in (
         click.option("--jobs", type=click.IntRange(1), help="Submissions to grade at once; by default one per core."),
         click.option(
@@ -176,8 +185,8 @@ def _engine_options(command: Command) -> Command:
         click.option("--allow-open", is_flag=True, help="Grade even if a submission could reach files or the network."),
         click.option("--no-share", is_flag=True, help="Grade every submission, even if it is a copy of another one."),
     ):
-        command = option(command)
-    return command
+        decorated = option(decorated)
+    return decorated
 
 
 def _layout_names() -> Iterable[str]:
@@ -221,12 +230,7 @@ def batch(
     pattern: str,
     exercise: str,
     roster: Path | None,
-    jobs: int | None,
-    engine: str,
-    scheduler: str | None,
-    plain_tcp: bool,
-    allow_open: bool,
-    no_share: bool,
+    engine_options: EngineOptions,
     seed: int | None,
 ) -> None:
     """Grade all new and changed submissions of a class, in a folder, a zip or a .jsonl file."""
@@ -236,19 +240,12 @@ def batch(
 
     options = Options(
         seed=seed,
-        shares=not no_share,
-        allows_open=allow_open,
+        shares=not engine_options.no_share,
+        allows_open=engine_options.allow_open,
         layout=LayoutOptions(name=layout or "", pattern=pattern, exercise=exercise),
         roster=read_roster(roster) if roster else Roster(),
     )
-    ctx.exit(
-        _grade(
-            submissions,
-            gradebook,
-            options,
-            EngineOptions(jobs=jobs, engine=engine, scheduler=scheduler, plain_tcp=plain_tcp),
-        )
-    )
+    ctx.exit(_grade(submissions, gradebook, options, engine_options))
 
 
 @click.command()
@@ -271,25 +268,23 @@ def regrade(
     student: str | None,
     reason: str,
     submissions: Path | None,
-    jobs: int | None,
-    engine: str,
-    scheduler: str | None,
-    plain_tcp: bool,
-    allow_open: bool,
-    no_share: bool,
+    engine_options: EngineOptions,
 ) -> None:
     """Grade an exercise again, for all students or for one. Older verdicts are kept."""
     from grader.classroom.grading import Options
     from grader.classroom.regrade import request_regrade
 
-    engine_options = EngineOptions(jobs=jobs, engine=engine, scheduler=scheduler, plain_tcp=plain_tcp)
-    _choose_engine(engine_options, is_strict=not allow_open)  # raises before any verdict is cancelled
+    _choose_engine(engine_options)  # raises before any verdict is cancelled
     request = request_regrade(gradebook, exercise, student, reason, submissions)
     click.echo(f"Grading {counted(request.count, 'submission')} for {exercise} again: {printable(reason)}")
     codes = []
     for path, recorded in request.batches:
-        shares = recorded.shares and not no_share
-        options = Options(shares=shares, allows_open=allow_open, layout=recorded.options, is_regrade=True)
+        options = Options(
+            shares=recorded.shares and not engine_options.no_share,
+            allows_open=engine_options.allow_open,
+            layout=recorded.options,
+            is_regrade=True,
+        )
         codes.append(_grade(path, gradebook, options, engine_options))
     ctx.exit(max(codes))
 
@@ -331,29 +326,29 @@ def export(gradebook: Path, to: str | None, feedback: bool, anonymous: bool, fol
         click.echo(f"Omitted, because no longer in the course: {names}. Formats that include their grades: {formats}.")
 
 
-def _grade(submissions: Path, gradebook: Path, options: Any, engine: EngineOptions) -> int:
+def _grade(submissions: Path, gradebook: Path, options: Any, engine_options: EngineOptions) -> int:
     """Run a batch and show its progress. Return its exit code."""
     from grader.classroom.grading import Display, grade_submissions, render_batch
 
-    chosen = _choose_engine(engine, is_strict=not options.allows_open)
+    engine = _choose_engine(engine_options)
     write = partial(click.echo, err=True)
     with Display(gradebook, write, is_terminal=sys.stderr.isatty()) as display:
-        report = grade_submissions(current_course(), submissions, gradebook, chosen, options, display.show, write)
+        report = grade_submissions(current_course(), submissions, gradebook, engine, options, display.show, write)
     print_report(render_batch(report, display.clock, str(gradebook), width=width(), color=has_color()))
     return report.exit_code()
 
 
-def _choose_engine(engine: EngineOptions, *, is_strict: bool) -> Any:
+def _choose_engine(options: EngineOptions) -> Any:
     """Return the engine, not yet started. Raise `UsageError` if the options contradict each other."""
     from grader.classroom.engines import EngineKind, choose_engine
 
     return choose_engine(
         current_course(),
-        EngineKind(engine.engine),
-        engine.scheduler,
-        engine.jobs,
-        is_strict=is_strict,
-        allows_plain_tcp=engine.plain_tcp,
+        EngineKind(options.engine),
+        options.scheduler,
+        options.jobs,
+        is_strict=not options.allow_open,
+        allows_plain_tcp=options.plain_tcp,
     )
 
 
