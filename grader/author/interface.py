@@ -9,7 +9,8 @@ from msgspec import Struct
 
 from grader.author.parameters import Function, Parameter, is_plain_value, name_of, parameters_of, with_uses
 from grader.errors import UsageError
-from grader.spec.kinds import Definition, Kind, OwnCheck, recognize
+from grader.spec.kinds import KINDS, Definition, Kind, OwnCheck, recognize
+from grader.spec.problem import listed
 
 HALVES_FEATURES = re.compile(r"\(0, \w+, 2\b|\.\.\., (0|1)?::2\]|chunk\(2, (dim=)?-1\)|rotate_half")
 GUARDS_EMPTY = re.compile(r"\bmax\(|clamp\(|\.any\(\)|== 0\b")
@@ -99,9 +100,10 @@ def find_interface(source: str, file: str) -> FoundInterface:
     definitions = [*(_describe(node, modules) for node in classes.values()), *map(_describe, functions.values())]
     recognized = recognize(definitions)
     if recognized is None:
+        others = listed((each.phrase() for each in KINDS.values() if not each.is_module), "or")
         raise UsageError(
             f"{file}: no class derived from nn.Module has a forward; the classes found: "
-            f"{', '.join(classes) or 'none'}; nor is there a function, an optimizer or a dataset"
+            f"{', '.join(classes) or 'none'}; nor is there {others}"
         )
     kind, name = recognized[0], recognized[1].name
     methods = modules.get(name) or (_methods(classes[name]) if name in classes else {})

@@ -27,7 +27,7 @@ class Hunt(Struct, frozen=True, kw_only=True):
     """The exercise's id, such as `exercise_03`."""
     title: str
     kind: KindName
-    """What a submission defines: a module, a function, a loss, an optimizer, a training step or a dataset."""
+    """The kind of code that a submission defines, such as a module or an optimizer; `KindName` lists all kinds."""
     entry: str
     """The name of the class or function that a submission must define."""
     theme: str
