@@ -8,19 +8,16 @@ import shutil
 import sys
 import tempfile
 import zipfile
-from importlib import metadata
 from pathlib import Path
 
-from packaging.requirements import Requirement
-from packaging.utils import canonicalize_name
-
+from grader.author.kit import whole_kit
 from grader.classroom.platforms import AUTOGRADERS
 from grader.classroom.platforms.platform import Autograder, Package
 from grader.errors import BrokenExerciseError, UsageError
 from grader.processes.worker_source import CAN_FORK, has_threads
 from grader.report.phrases import points
 from grader.spec.loading import load_exercise
-from grader.spec.paths import PACKAGE, Course, is_special_file, product_draft, write_product
+from grader.spec.paths import Course, is_special_file, product_draft, write_product
 from grader.submission import Submission, read_submission
 from grader.trap.implementations import files_for_traps
 from grader.verdict.judge import open_judge
@@ -91,8 +88,7 @@ def _prove(course: Course, exercise_id: str) -> Key:
 def _package_files(platform: Autograder, package: Package) -> dict[Path, bytes]:
     """Return every file of a package by its path, except for the key."""
     home = Path(platform.kit_folder)
-    files = {home / path: content for path, content in (kit_files() | _course_files(package)).items()}
-    files[home / "requirements.txt"] = "".join(f"{pin}\n" for pin in pins()).encode()
+    files = {home / path: content for path, content in (whole_kit() | _course_files(package)).items()}
     for template in platform.templates().list_templates():
         files[Path(template).with_suffix("")] = _render(platform, package, template).encode()
     return files | platform.extra_files(package)
@@ -126,26 +122,6 @@ def _course_files(package: Package) -> dict[Path, bytes]:
     paths = [*course.judged_by(exercise_id), *map(course.pristine, course.editable_files(exercise_id))]
     paths += files_for_traps(course, exercise_id)
     return {path.relative_to(course.root): path.read_bytes() for path in paths}
-
-
-def kit_files() -> dict[Path, bytes]:
-    """Return the kit's own files by their paths in a package, which contains the folder `grader`."""
-    paths = [path for path in sorted(PACKAGE.rglob("*")) if path.is_file() and "__pycache__" not in path.parts]
-    return {path.relative_to(PACKAGE.parent): path.read_bytes() for path in paths}
-
-
-def pins() -> list[str]:
-    """Return the kit's requirements, direct and indirect, each at the version that is installed here."""
-    found: dict[str, str] = {}
-    wanted = ["grader"]
-    while wanted:
-        for line in metadata.requires(wanted.pop()) or []:
-            needed = Requirement(line)
-            name = canonicalize_name(needed.name)
-            if name not in found and (needed.marker is None or needed.marker.evaluate({"extra": ""})):
-                found[name] = metadata.version(name).split("+")[0]  # a build without CUDA is named there
-                wanted.append(name)
-    return [f"{name}=={found[name]}" for name in sorted(found)]
 
 
 def _copy(folder: Path, output: Path) -> None:

@@ -9,6 +9,7 @@ import yaml
 from msgspec import Struct, structs
 
 from grader.author.derived_files import ROW, tree_text
+from grader.author.kit import students_kit
 from grader.author.spoilers import find_spoilers
 from grader.errors import SpecError, UsageError
 from grader.processes.examiner_process import usable_cores
@@ -19,7 +20,7 @@ from grader.spec.edition import Sealed, SealedDefect
 from grader.spec.exercise import Exercise
 from grader.spec.fragments import put_back
 from grader.spec.loading import load_exercise
-from grader.spec.paths import PACKAGE, SEALED, VARIATIONS, Course, write_product
+from grader.spec.paths import SEALED, VARIATIONS, Course, write_product
 from grader.spec.problem import BLANK, listed
 from grader.spec.variations import source_with
 from grader.submission import Unreadable, read_submission
@@ -171,7 +172,7 @@ def _summary(folder: Path, prepared: list[Prepared], edition: Sealed) -> str:
 def _files(course: Course, prepared: list[Prepared], edition: Sealed) -> dict[Path, bytes]:
     """Return every file of the edition by its path."""
     exercises = [each.exercise for each in prepared]
-    files = _kit_files() | {
+    files = students_kit() | {
         Path("README.md"): _readme(exercises),
         Path("exercises/README.md"): _overview(course, exercises, edition),
     }
@@ -184,32 +185,6 @@ def _files(course: Course, prepared: list[Prepared], edition: Sealed) -> dict[Pa
             files[here / VARIATIONS] = source_with(source, sorted(classes)).encode()
         files |= {here / path: content for path, content in each.files.items()}
     return files
-
-
-INSTRUCTORS_FOLDERS = ("author", "classroom", "evaluation")
-"""Folders of the kit that students do not need."""
-
-KIT_SUFFIXES = (".py", ".typed", ".html", ".css", ".js", ".j2")
-TOOLS_SECTION = re.compile(r"^\[tool\.(?!setuptools)[^\n]*\n(?:(?!\[(?:tool|project|build)).*\n?)*", re.MULTILINE)
-EXTRAS_SECTION = re.compile(r"^\[project\.optional-dependencies\]\n(?:(?!\[\w).*\n?)*", re.MULTILINE)
-
-
-def _kit_files() -> dict[Path, bytes]:
-    """Return the grader without the parts that only instructors use, and the file that installs it."""
-    paths = [path for path in sorted(PACKAGE.rglob("*")) if path.suffix in KIT_SUFFIXES]
-    files = {
-        Path("grader") / path.relative_to(PACKAGE): path.read_bytes()
-        for path in paths
-        if path.relative_to(PACKAGE).parts[0] not in INSTRUCTORS_FOLDERS and "__pycache__" not in path.parts
-    }
-    settings = PACKAGE.parent / "pyproject.toml"
-    if not settings.is_file():
-        raise UsageError(
-            f"there is no {settings}; install the kit with pip install -e, and release from its source folder"
-        )
-    project = settings.read_text(encoding="utf-8")
-    project = EXTRAS_SECTION.sub("", TOOLS_SECTION.sub("", project)).rstrip() + "\n"
-    return files | {Path("pyproject.toml"): project.encode()}
 
 
 README = """\

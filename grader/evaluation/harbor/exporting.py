@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 
-from grader.author.autograder import EXECUTABLE, kit_files, pins
+from grader.author.autograder import EXECUTABLE
+from grader.author.kit import whole_kit
 from grader.errors import UsageError
 from grader.evaluation.catalogue import Hunt
 from grader.evaluation.environments.questions import Form, hunts_of, require_scheme, task_of
@@ -51,10 +52,9 @@ def export_tasks(
             raise UsageError(f"{exercise_id} has no reference here; export from a course with solutions/")
         if (folder / exercise_id).exists():
             raise UsageError(f"{folder / exercise_id} exists, and nothing is overwritten; name a new folder")
-    kit, requirements = kit_files(), "".join(f"{pin}\n" for pin in pins())
+    kit = whole_kit()
     return [
-        _write_task(course, folder / hunt.id, hunt, form, kit, requirements, scheme, with_solutions=with_solutions)
-        for hunt in hunts
+        _write_task(course, folder / hunt.id, hunt, form, kit, scheme, with_solutions=with_solutions) for hunt in hunts
     ]
 
 
@@ -69,7 +69,6 @@ def _write_task(
     hunt: Hunt,
     form: Form,
     kit: dict[Path, bytes],
-    requirements: str,
     scheme: Scheme,
     *,
     with_solutions: bool,
@@ -90,7 +89,6 @@ def _write_task(
     files[Path("environment") / hunt.file_name] = hunt.starter.encode()
     verifier = Path("tests") / "verifier"
     files |= {verifier / path: content for path, content in kit.items()}
-    files[verifier / "requirements.txt"] = requirements.encode()
     paths = [*course.judged_by(hunt.id), *_starters(course, hunt.id), course.key(hunt.id)]
     paths += files_for_traps(course, hunt.id) if form is Form.TRAP else []
     for path in paths:
