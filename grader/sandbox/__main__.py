@@ -8,13 +8,14 @@ import sys
 
 from grader.sandbox.layers import Layers
 from grader.sandbox.protocol import send
-from grader.sandbox.sandbox import Sandbox, confine
+from grader.sandbox.sandbox import Sandbox, confine, overwrite_freed_memory
 from grader.sandbox.self_test import look_outside
 from grader.sandbox.server import serve
 
 
 def main() -> None:
     """Connect back to the examiner on loopback, send the token, and serve requests."""
+    overwrite_freed_memory()
     port, output_bytes, memory_bytes = map(int, sys.argv[1:4])
     token = sys.stdin.buffer.read()
     connection = socket.create_connection(("127.0.0.1", port))

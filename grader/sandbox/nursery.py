@@ -27,6 +27,7 @@ from grader.sandbox.sandbox import (
     control_process,
     die_with_parent,
     forget_environment,
+    overwrite_freed_memory,
 )
 from grader.sandbox.self_test import Outside, look_outside
 from grader.sandbox.wire import ClosedError
@@ -63,7 +64,8 @@ decode_answer = msgspec.msgpack.Decoder(NurseryAnswer).decode
 def run_nursery(control: socket.socket, secret_folders: tuple[str, ...], *, for_tests: bool = False) -> NoReturn:
     """Serve requests until the examiner closes the connection or dies; never return. The caller blocks SIGINT.
 
-    With `for_tests`, load pytest too, for workers that run a student's tests.
+    With `for_tests`, load pytest too, for workers that run a student's tests. Such tests ask other workers for tensors,
+    which must not show earlier contents of the memory.
 
     If the examiner dies, its connection ends too. A signal at its death would end the nursery at once, and the workers'
     own processes would keep running.
@@ -77,6 +79,8 @@ def run_nursery(control: socket.socket, secret_folders: tuple[str, ...], *, for_
 
         if for_tests:
             import grader.sandbox.traps.test_server  # noqa: F401 - as above
+
+            overwrite_freed_memory()
 
         folders = readable_folders(secret_folders)  # while the environment still names the home folder
         control_process(PR_SET_DUMPABLE, 0)

@@ -29,6 +29,10 @@ FIRST_USER, USERS = 60_600, 500
 MAX_TASKS = 256
 """The most threads and processes of one worker. The limit applies because the worker has its own user, not to root."""
 
+M_PERTURB = -6
+FILLING = 0xA5
+"""The option of mallopt(3) that overwrites freed memory, and the byte from which the contents follow."""
+
 PR_SET_PDEATHSIG = 1
 PR_SET_KEEPCAPS = 8
 PR_SET_CHILD_SUBREAPER = 36
@@ -103,6 +107,16 @@ def control_process(option: int, value: int) -> None:
     """Call prctl(2) on Linux; do nothing elsewhere."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
+
+
+def overwrite_freed_memory() -> None:
+    """Make the C library overwrite memory when it is freed, so that a new tensor never shows an earlier text.
+
+    Only glibc can do this; elsewhere nothing happens.
+    """
+    choose = getattr(ctypes.CDLL(None), "mallopt", None)
+    if choose is not None:
+        choose(M_PERTURB, FILLING)
 
 
 def die_with_parent() -> None:

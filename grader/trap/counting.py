@@ -43,6 +43,9 @@ def count_tests(names: Sequence[str], observations: Sequence[Observation], *, is
             key=lambda report: report.difference or 0.0,
             default=None,
         )
+        shown = next(
+            (each.report for each in failed if each.ending not in BY_ITSELF), failed[0].report if failed else None
+        )
         changed = next((each.report.changed for _, outcomes in ran for each in outcomes if each.report.changed), "")
         results.append(
             TestResult(
@@ -51,8 +54,8 @@ def count_tests(names: Sequence[str], observations: Sequence[Observation], *, is
                 accepts=len(ran) - len(failing),
                 of=len(ran),
                 fails_on=tuple(failing),
-                reason=failed[0].report.reason if failed else "",
-                line=failed[0].report.line if failed else 0,
+                reason=shown.reason if shown else "",
+                line=shown.line if shown else 0,
                 difference=worst.difference if worst else None,
                 tolerance=worst.tolerance if worst else 0.0,
                 changed=changed,

@@ -42,6 +42,12 @@ READABLE = re.compile(r"(?!__|(?:co|f|tb|gi|cr|ag)_)[A-Za-z_]\w*")
 tracebacks, generators and coroutines. They lead to code objects.
 """
 
+UNFILLED = {
+    *("to_empty", "new_empty", "new_empty_strided", "resize_", "resize_as_", "set_"),
+    *("storage", "untyped_storage", "_typed_storage"),
+}
+"""Names that a test may not read: they lead to memory that nobody has filled, which may show a source."""
+
 METHODS = ("__len__", "__getitem__", "__iter__", "__next__", "__call__", "")
 """Special methods that a test may call; the empty name is a call of the object itself."""
 
@@ -361,7 +367,7 @@ def _noise(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def _require_readable(name: str) -> str:
-    if not READABLE.fullmatch(name):
+    if not READABLE.fullmatch(name) or name in UNFILLED:
         raise AttributeError(f"{name} cannot be read from a test")
     return name
 
