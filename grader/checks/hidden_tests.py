@@ -1,7 +1,8 @@
 """Run hidden test files with pytest, one test at a time, in the order of the kit's runner."""
 
+import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -41,6 +42,10 @@ PYTEST_OPTIONS = (
 """Use no configuration, no conftest and no plugins except the kit's; print and write nothing."""
 
 
+USERS_OPTIONS = ("PYTEST_ADDOPTS", "PYTEST_PLUGINS")
+"""Environment variables with options for other runs of pytest."""
+
+
 @contextmanager
 def collect_hidden_tests(root: Path, files: list[Path]) -> Iterator[list["HiddenTest"]]:
     """Collect the tests in an exercise's files. They can run inside the block.
@@ -49,7 +54,8 @@ def collect_hidden_tests(root: Path, files: list[Path]) -> Iterator[list["Hidden
     """
     current = _CurrentTest()
     try:
-        config = _prepareconfig([*PYTEST_OPTIONS, f"--rootdir={root}"], [pytest_plugin, current])
+        with _without_variables(USERS_OPTIONS):
+            config = _prepareconfig([*PYTEST_OPTIONS, f"--rootdir={root}"], [pytest_plugin, current])
     except pytest.UsageError as error:
         raise KitError(f"pytest does not start: {error}") from error
     config.stash[pytest_plugin.EXAMINED] = current
@@ -65,6 +71,16 @@ def collect_hidden_tests(root: Path, files: list[Path]) -> Iterator[list["Hidden
         yield [HiddenTest(item, current, root) for item in items]
     finally:
         config._ensure_unconfigure()  # noqa: SLF001 - what `pytest.main` does
+
+
+@contextmanager
+def _without_variables(names: Sequence[str]) -> Iterator[None]:
+    """Remove environment variables inside the block."""
+    removed = {name: os.environ.pop(name) for name in names if name in os.environ}
+    try:
+        yield
+    finally:
+        os.environ.update(removed)
 
 
 def _forget(files: list[Path]) -> None:

@@ -326,3 +326,10 @@ def test_files_with_one_name_in_two_courses_and_versions_of_one_file_are_importe
         with collect_hidden_tests(file.parents[3], [file]) as tests:
             found += [test.name for test in tests]
     assert found == ["test_of_one", "test_of_the_other", "test_of_one_edited"]
+
+
+def test_options_for_other_runs_of_pytest_change_nothing(own_course: Course, monkeypatch, run_cli) -> None:
+    monkeypatch.setenv("PYTEST_ADDOPTS", "--no-such-option -x")
+    monkeypatch.setenv("PYTEST_PLUGINS", "no_such_plugin")
+    verdict = json.loads(run_cli("exercise_05", "--json", "--file", REFERENCE, cwd=own_course.root).stdout)
+    assert verdict["outcome"] == "fixed"
