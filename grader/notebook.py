@@ -4,13 +4,12 @@ Nothing is judged in the kernel. An examiner process judges, so a kernel whose t
 as everyone else.
 """
 
-import ast
 import difflib
 import os
 import shlex
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TypeVar
@@ -18,7 +17,6 @@ from typing import TypeVar
 import click
 from IPython.core.error import StdinNotImplementedError
 from IPython.core.magic import Magics, cell_magic, line_magic, magics_class
-from msgspec import Struct
 
 from grader.commands.arguments import exercise_called, require_exercise
 from grader.errors import KitError, UsageError
@@ -33,6 +31,7 @@ from grader.spec.loading import load_exercise
 from grader.spec.paths import Course, find_course, write_cache
 from grader.spec.seeds import secret_seed
 from grader.student.conversation import END_OF_PROMPT
+from grader.student.definitions import submission_from_cells
 from grader.student.explanations import load_explained
 from grader.student.hints import next_hint, uncounted_on_error
 from grader.student.progress import load_progress
@@ -45,135 +44,6 @@ from grader.trap.pooled_judge import PooledTrapJudge
 from grader.trap.reading import trap_of
 from grader.verdict.pooled_judge import PooledJudge
 from grader.verdict.verdict import Verdict
-
-Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
-Assignment = ast.Assign | ast.AnnAssign | ast.AugAssign
-
-
-class _Statement(Struct, frozen=True, kw_only=True):
-    """A top-level statement of a cell: its lines, the names it binds and the names it uses."""
-
-    cell: int
-    first_line: int
-    last_line: int
-    binds: frozenset[str]
-    uses: frozenset[str]
-    sets_attribute_of: str = ""
-    """The name of the object whose attribute it sets, as `Head` in `Head.forward = forward`."""
-    rebinds: frozenset[str] = frozenset()
-    """The names that it rebinds using their old value, as in `Head = compiled(Head)` or `heads *= 2`."""
-
-
-def submission_from_cells(cells: Sequence[Chunk], entry: str) -> Submission | None:
-    """Return the statements that define `entry`, given the cells in the order in which they ran.
-
-    The class or function is then equal to the kernel's. Each chunk has the label of its cell and keeps its line
-    numbers. Return None if no cell defines `entry`.
-    """
-    texts = [without_magics(cell.text) for cell in cells]
-    statements = [statement for number, text in enumerate(texts) for statement in _statements(number, text)]
-    chosen = _definition_of(entry, statements)
-    if not chosen:
-        return None
-    chunks = []
-    for number, text in enumerate(texts):
-        spans = [(each.first_line, each.last_line) for each in chosen if each.cell == number]
-        if spans:
-            chunks.append(Chunk(label=cells[number].label, text=_keep_lines(text, spans)))
-    return Submission(name="notebook", chunks=tuple(chunks))
-
-
-def _definition_of(entry: str, statements: list[_Statement]) -> list[_Statement]:
-    """Return the statements that define the entry and, recursively, every name that they use.
-
-    Statements that later set attributes of these names are included.
-    """
-    if not any(entry in each.binds for each in statements):
-        return []
-    needed = [each for each in statements if "*" in each.binds]
-    names, resolved = {entry}, set[str]()
-    while names - resolved:
-        name = min(names - resolved)
-        resolved.add(name)
-        bindings = _current_binding(name, [each for each in statements if name in each.binds])
-        later = statements[statements.index(bindings[0]) if bindings else 0 :]
-        parts = bindings + [each for each in later if each.sets_attribute_of == name]
-        needed += [each for each in parts if each not in needed]
-        names |= {used for each in parts for used in each.uses}
-    return needed
-
-
-def _current_binding(name: str, bindings: list[_Statement]) -> list[_Statement]:
-    """Return the last statement that binds the name to a new value, and the later ones that rebind it."""
-    fresh = [number for number, each in enumerate(bindings) if name not in each.rebinds]
-    return bindings[fresh[-1] if fresh else 0 :]
-
-
-def _statements(cell: int, text: str) -> Iterator[_Statement]:
-    """Yield the top-level statements of a cell."""
-    try:
-        body = ast.parse(text).body
-    except (SyntaxError, ValueError, RecursionError):
-        return  # the cell never ran
-    for node in body:
-        first = min([node.lineno, *(each.lineno for each in getattr(node, "decorator_list", []))])
-        names = [each for each in ast.walk(node) if isinstance(each, ast.Name)]
-        uses = frozenset(each.id for each in names if isinstance(each.ctx, ast.Load))
-        sets_attribute_of = ""
-        if isinstance(node, Assignment):
-            target = node.targets[0] if isinstance(node, ast.Assign) else node.target
-            if isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name):
-                sets_attribute_of = target.value.id
-        binds = frozenset(_bound_names(node))
-        yield _Statement(
-            cell=cell,
-            first_line=first,
-            last_line=node.end_lineno or node.lineno,
-            binds=binds,
-            uses=uses,
-            sets_attribute_of=sets_attribute_of,
-            rebinds=binds & frozenset(_names_used_at_once(node)),
-        )
-
-
-def _names_used_at_once(node: ast.AST) -> Iterator[str]:
-    """Yield the names that a statement uses when it runs, without those that its functions use in later calls."""
-    if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
-        yield node.id
-    elif isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
-        yield node.target.id
-    is_function = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
-    for field, value in ast.iter_fields(node):
-        if not (is_function and field == "body"):
-            for child in value if isinstance(value, list) else [value]:
-                if isinstance(child, ast.AST):
-                    yield from _names_used_at_once(child)
-
-
-def _bound_names(node: ast.stmt) -> Iterator[str]:
-    """Yield the names that a statement binds, including those inside an `if`, a `try` or a `with`."""
-    if isinstance(node, ast.Import | ast.ImportFrom):
-        yield from (alias.asname or alias.name.split(".")[0] for alias in node.names)
-    elif isinstance(node, Definition):
-        yield node.name
-    elif isinstance(node, Assignment):
-        yield from (
-            each.id for each in ast.walk(node) if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)
-        )
-    elif isinstance(node, ast.If | ast.Try | ast.With):
-        for child in ast.iter_child_nodes(node):
-            for part in [child] if isinstance(child, ast.stmt) else ast.iter_child_nodes(child):
-                if isinstance(part, ast.stmt):
-                    yield from _bound_names(part)
-
-
-def _keep_lines(text: str, spans: list[tuple[int, int]]) -> str:
-    """Empty every line outside the spans, so that the others keep their numbers."""
-    lines = text.split("\n")
-    last = max(end for _, end in spans)
-    kept = {number for start, end in spans for number in range(start, end + 1)}
-    return "\n".join(line if number in kept else "" for number, line in enumerate(lines[:last], 1)) + "\n"
-
 
 T = TypeVar("T")
 

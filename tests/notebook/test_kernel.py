@@ -8,7 +8,8 @@ import nbclient
 import nbformat
 import pytest
 
-from grader.notebook import GraderMagics, submission_from_cells
+from grader.notebook import GraderMagics
+from grader.student.definitions import submission_from_cells
 from grader.submission import Chunk
 from tests.support.paths import ROOT
 from tests.support.traps import PAST

@@ -1,6 +1,8 @@
 """The definition of a class, collected from a kernel's cells."""
 
-from grader.notebook import submission_from_cells
+import pytest
+
+from grader.student.definitions import submission_from_cells
 from grader.submission import Chunk
 
 
@@ -69,3 +71,60 @@ def test_decorators_and_guarded_imports_are_included() -> None:
 def test_magics_and_cells_that_are_not_python_are_skipped() -> None:
     assert code_of("%load_ext grader", "this is no python", "class Head: pass") == "class Head: pass"
     assert submission_from_cells(cells("%grade 3", "print(1)"), "Head") is None
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [
+        "for HEADS in [4]:\n    pass",
+        "while True:\n    HEADS = 4\n    break",
+        "match 4:\n    case HEADS:\n        pass",
+        "with contextlib.nullcontext(4) as HEADS:\n    pass",
+        "print(HEADS := 4)",
+        "(HEADS, *others) = 4, 5",
+        "def choose():\n    global HEADS\n    HEADS = 4",
+    ],
+)
+def test_a_name_may_be_bound_by_any_statement(cell: str) -> None:
+    code = code_of("import contextlib", cell, "class Head:\n    def build(self):\n        return HEADS")
+    assert cell in code
+    assert ("import contextlib" in code) == ("contextlib" in cell)
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [
+        'OPTIONS["heads"] = 4',
+        "OPTIONS.heads = 4",
+        "OPTIONS.of.heads = 4",
+        "OPTIONS.heads, OPTIONS.width = 4, 8",
+        'OPTIONS.update({"heads": 4})',
+        "for number in range(4):\n    OPTIONS.append(number)",
+        'setattr(OPTIONS, "heads", 4)',
+        "del OPTIONS[0]",
+    ],
+)
+def test_what_changes_an_object_that_the_class_uses_is_included(cell: str) -> None:
+    assert cell in code_of("OPTIONS = make", cell, "class Head:\n    options = OPTIONS")
+    assert cell not in code_of("OPTIONS = make", cell, "OPTIONS = {}", "class Head:\n    options = OPTIONS")
+
+
+def test_a_function_that_a_decorator_puts_on_the_class_is_included() -> None:
+    code = code_of("def add_to(kind): return put", "class Head: pass", "@add_to(Head)\ndef forward(self): return 1")
+    assert "def forward" in code
+    assert "def add_to" in code
+
+
+def test_a_branch_that_may_not_run_keeps_the_earlier_value() -> None:
+    code = code_of("HEADS = 2", "if False:\n    HEADS = 4", "class Head:\n    heads = HEADS")
+    assert "HEADS = 2" in code
+
+
+def test_names_inside_functions_are_not_those_of_the_notebook() -> None:
+    loop = "for x in batches:\n    loss = head(x)\n    loss.backward()"
+    method = "    def forward(self, x):\n        loss = x * 2\n        return [x for x in loss]"
+    assert code_of(f"class Head:\n{method}", loop) == f"class Head:\n{method}"
+
+
+def test_calls_of_an_imported_modules_functions_are_not_included() -> None:
+    assert "show" not in code_of("import plot", "plot.show()", "class Head:\n    plot = plot")
