@@ -109,5 +109,5 @@ def _reference_text(course: Course, exercise_id: str) -> str:
     if solution is not None:
         return solution.reference
     if has_locked_solution(course, exercise_id):
-        raise UsageError(f"the reference of {exercise_id} can be read here once every defect is fixed")
+        raise UsageError(f"the reference of {exercise_id} can be read here once every defect is fixed, extra ones too")
     raise UsageError(f"this edition has no reference of {exercise_id}; it is shown after the hand-in")

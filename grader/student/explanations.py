@@ -59,7 +59,8 @@ def load_explained(
     revealed = load_revealed(course, exercise.id)
     wanted = [defect.id for defect in verdict.defects if defect.status is DefectStatus.FIXED]
     wanted = [name for name in wanted if name not in revealed.defects]
-    if verdict.outcome is Result.FIXED and revealed.solution is None:
+    fixes_extras = all(defect.status is DefectStatus.FIXED for defect in verdict.defects)  # the solution shows them
+    if verdict.outcome is Result.FIXED and fixes_extras and revealed.solution is None:
         wanted.append(SOLUTION)
     if wanted and course.explanations(exercise.id).is_file():
         revealed = _open_locks(course, exercise, submission, revealed, wanted, spawn=spawn)

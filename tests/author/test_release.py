@@ -448,6 +448,20 @@ def test_explanations_are_opened_by_right_answers_alone(course, editions, judge_
 
 
 @pytest.mark.slow
+def test_the_solution_is_not_shown_while_an_extra_is_still_there(course, edition):
+    exercise = load_exercise(course.description("exercise_03"))
+    extras = frozenset(defect.id for defect in exercise.defects if defect.stretch)
+    text = make_variant(course.reference_text("exercise_03"), exercise, extras)
+    (edition / "exercises/exercise_03/attention.py").write_text(text, encoding="utf-8")
+    page = " ".join(run_in(edition, "exercise_03").stdout.split())
+    assert "Nobody kept the new one" in page
+    assert "Find the extra bug that is left" in page or "find the extra bug that is left" in page
+    assert "grader solution" not in page
+    refused = run_in(edition, "solution", "exercise_03", "--yes")
+    assert (refused.returncode, refused.stdout) == (2, "")
+
+
+@pytest.mark.slow
 def test_revealed_explanations_stay_and_a_damaged_file_gives_an_error_message(course, edition):
     module = edition / "exercises/exercise_03/attention.py"
     starter = module.read_bytes()
