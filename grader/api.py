@@ -31,7 +31,7 @@ Tag = TypeVar("Tag")
 
 Errors = Literal["raise", "return"]
 
-FILE_NAME = re.compile(r"[^\n]*\.(py|ipynb)")
+FILE_NAME = re.compile(r"\S{1,250}\.(py|ipynb)")
 """A text that looks like a path instead of a module's source."""
 
 AHEAD = 4

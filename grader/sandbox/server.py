@@ -41,7 +41,7 @@ from grader.sandbox.protocol import (
 from grader.sandbox.subject import Subject
 from grader.sandbox.syntax_trees import compiled, fingerprint, method_trees, operation_at
 from grader.sandbox.text import cut, sendable
-from grader.sandbox.torch_import import stub_compiler, warm_up
+from grader.sandbox.torch_import import Nothing, stub_compiler, warm_up
 from grader.sandbox.traps.subject_server import SubjectServer
 from grader.sandbox.values import (
     TORCH_DTYPES,
@@ -57,6 +57,9 @@ from grader.sandbox.values import (
     with_shared_parts,
 )
 from grader.sandbox.wire import ClosedError, MalformedError
+
+IPYTHON = "get_ipython"
+"""The function that notebooks, and modules exported from them, call for magics."""
 
 
 class OwnFaultError(Exception):
@@ -146,17 +149,29 @@ class Server:
             lines = chunk.text.split("\n")
             self.chunks[chunk.label] = lines
             linecache.cache[chunk.label] = (len(chunk.text), None, [line + "\n" for line in lines], chunk.label)
-        parsed = [(chunk.label, ast.parse(chunk.text, chunk.label)) for chunk in request.chunks]
+        if any(IPYTHON in chunk.text for chunk in request.chunks):
+            vars(self.namespace)[IPYTHON] = Nothing()  # as in a notebook, but without an effect
+        parsed: list[tuple[str, ast.Module]] = []
+        tolerated: Raised | None = None
+
+        def tolerate(error: BaseException) -> None:
+            nonlocal tolerated
+            if len(request.chunks) == 1:
+                raise error
+            tolerated = tolerated or self._raised(error)  # another cell of the notebook may still define the class
+
+        for chunk in request.chunks:
+            try:
+                parsed.append((chunk.label, ast.parse(chunk.text, chunk.label)))
+            except (SyntaxError, ValueError) as error:
+                tolerate(error)
         import_lazily([tree for _, tree in parsed])
         trees = method_trees([tree for _, tree in parsed])
-        tolerated: Raised | None = None
         for label, tree in parsed:
             try:
                 exec(compile(tree, label, "exec"), self.namespace.__dict__)  # noqa: S102 - the only place where a submission runs
-            except Exception as error:
-                if len(parsed) == 1:
-                    raise
-                tolerated = tolerated or self._raised(error)  # another cell of the notebook may still define the class
+            except (Exception, SystemExit, KeyboardInterrupt) as error:  # noqa: BLE001 - raised again, or tolerated
+                tolerate(error)
         self._state = GlobalState()
         is_found = request.entry in vars(self.namespace)
         self._for_tests = SubjectServer(self.namespace, request.entry, self._exchange) if is_found else None

@@ -90,7 +90,7 @@ def method_trees(trees: list[ast.Module]) -> dict[str, str]:
                             methods[f"{node.name}.{part.name}"] = "\n".join(_statements(part))
                 elif isinstance(node, ast.FunctionDef):
                     methods[node.name] = "\n".join(_statements(node))
-    except RecursionError:
+    except (RecursionError, ValueError):  # too deep, or a number with too many digits to be written
         return {}
     return methods if sum(map(len, methods.values())) <= MAX_TREE_TEXT else {}
 

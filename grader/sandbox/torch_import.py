@@ -281,6 +281,11 @@ class _StubFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         """Do nothing: a stub has no code."""
 
 
+def _compiled(model: Any = None, **_options: object) -> Any:
+    """Replace `torch.compile`: return the model or the function itself; without one, a decorator."""
+    return _compiled if model is None else model
+
+
 def stub_compiler() -> None:
     """Replace the compiler by stubs: code that compiles, optimizers and functional transforms run without it."""
     import torch
@@ -292,4 +297,4 @@ def stub_compiler() -> None:
         module = importlib.import_module(name)
         vars(torch)[name.rpartition(".")[2]] = module
     vars(sys.modules["torch._dynamo"])["is_dynamo_supported"] = lambda: True  # otherwise flex_attention and cond raise
-    vars(torch)["compile"] = Nothing()
+    vars(torch)["compile"] = _compiled

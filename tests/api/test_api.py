@@ -121,6 +121,7 @@ def test_what_the_caller_does_wrong_is_an_error():
             grade("exercise_03", path)
     with pytest.raises(UsageError, match=r"a file's name, not the text .*; pass pathlib.Path\('x/attention.py'"):
         grade("exercise_03", "x/attention.py")
+    assert grade("exercise_03", "the fix is in attention.py").outcome == "not_gradable"
     with pytest.raises(UsageError, match="jobs is 0"):
         grade_many([], jobs=0)
     with pytest.raises(TypeError, match="bytes"):

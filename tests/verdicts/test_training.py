@@ -35,6 +35,9 @@ def test_a_right_fix_that_trains_while_it_is_loaded_gets_everything(judge_text: 
 @pytest.mark.slow
 def test_a_right_fix_that_compiles_or_sets_the_compiler_gets_everything(judge_text: Judge) -> None:
     texts = {decorator: reference().replace(FORWARD, decorator + FORWARD) for decorator in COMPILING}
+    texts["keyword"] = (
+        f"{reference()}\nCausalSelfAttention.forward = torch.compile(model=CausalSelfAttention.forward)\n"
+    )
     settings = "import torch._dynamo\ntorch._dynamo.config.suppress_errors = True\ntorch._dynamo.reset()\n"
     assert judge_text.refused("exercise_03", texts | {"settings": settings + reference()}) == {}
 

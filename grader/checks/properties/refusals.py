@@ -28,6 +28,10 @@ CALLING_VARIANTS = (
 )
 """Calling variants in which an invalid call is repeated. The second one combines several changes."""
 
+NUMBER = re.compile(r"(?<![\d.])\d+(?!\.?\d)")
+SEPARATOR = re.compile(r"(?<=\d)[,_](?=\d{3}\b)")
+"""A separator of thousands, as in 1,025. It may also separate two numbers."""
+
 MAX_OTHER_NUMBERS = 4
 """A message may mention this many numbers beside the required ones."""
 
@@ -158,6 +162,6 @@ def _called(context: Context, case: Case, calling_variant: CallingVariant) -> No
 
 def _not_mentioned(wanted: list[int], text: str) -> list[str]:
     """Return the numbers that a message does not mention; a message that lists many numbers mentions none."""
-    mentioned = re.findall(r"(?<![\d.])\d+(?!\.?\d)", text)
-    is_a_list = len(set(mentioned)) > len(wanted) + MAX_OTHER_NUMBERS
+    mentioned = {number for each in (text, SEPARATOR.sub("", text)) for number in NUMBER.findall(each)}
+    is_a_list = len(mentioned) > len(wanted) + MAX_OTHER_NUMBERS
     return [str(number) for number in wanted if is_a_list or str(number) not in mentioned]

@@ -80,6 +80,15 @@ def test_a_message_says_a_number_only_as_a_whole(text: str, missing: list[str]) 
     assert _not_mentioned([1, 10], text) == missing
 
 
+@pytest.mark.parametrize("text", ["1,025 tokens", "1_025 tokens", "1025 tokens", "2 samples,1025 tokens", "512,1025"])
+def test_a_number_may_have_a_separator_of_thousands(text: str) -> None:
+    assert _not_mentioned([1025], text) == []
+
+
+def test_a_comma_may_also_separate_two_numbers() -> None:
+    assert _not_mentioned([2, 512], "shape (2,512)") == []
+
+
 @pytest.mark.parametrize("text", ["", " \n\t", "\0\0\0", "\x1b\x08", "\u200b"])
 def test_an_unreadable_message_mentions_no_number(text: str) -> None:
     assert not is_visible(text)

@@ -217,6 +217,21 @@ def test_a_demonstration_is_not_run_and_another_cell_may_fail(grade, starter):
     assert {defect.status for defect in verdict.defects} == {DefectStatus.PRESENT}
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("cell", ["model(", "exit()", "raise KeyboardInterrupt", "these are my notes", "class A:"])
+def test_what_another_cell_of_a_notebook_does_costs_a_right_fix_nothing(grade, course, cell):
+    verdict, _ = grade(notebook(code(course.reference_text("exercise_03")), code(cell)), "attention.ipynb")
+    assert (verdict.outcome, verdict.score) == (Result.FIXED, 10)
+
+
+@pytest.mark.slow
+def test_magics_of_an_exported_notebook_have_no_effect(grade, course):
+    verdict, _ = grade(
+        f"get_ipython().run_line_magic('matplotlib', 'inline')\n{course.reference_text('exercise_03')}", "attention.py"
+    )
+    assert (verdict.outcome, verdict.score) == (Result.FIXED, 10)
+
+
 @pytest.mark.parametrize(
     ("name", "content", "sentence"),
     [
