@@ -216,7 +216,7 @@ def test_a_claim_says_which_of_two_files_it_is_about(own_course, monkeypatch):
 
 def claimed(course, exercise_id: str, verdict: Verdict, monkeypatch) -> click.testing.Result:
     """The result of the command `claim` on a file with this verdict."""
-    monkeypatch.setattr("grader.verdict.judge.judge_file", lambda *_: verdict)
+    monkeypatch.setattr("grader.verdict.judging_files.judge_file", lambda *_: verdict)
     return click.testing.CliRunner().invoke(student.claim, [exercise_id, "sound", "--line", "12"], obj=course)
 
 
