@@ -15,12 +15,12 @@ from grader.report.trap import render_trap, render_trap_json
 from grader.sandbox.traps.messages import Finished
 from grader.spec.loading import load_exercise
 from grader.submission import submission_from_text
-from grader.trap import judge, relay
+from grader.trap import judge, relay, session
 from grader.trap.counting import Observation, count_tests
 from grader.trap.implementations import Role, implementations_of
 from grader.trap.relay import Relay
 from grader.trap.result import Caught, Standing, TrapResult
-from grader.trap.session import Ending, TestOutcome, Trap
+from grader.trap.session import Ending, Trap
 from tests.support.commands import Done
 from tests.support.hostile_traps import hostile_trap
 from tests.support.paths import ROOT
@@ -312,7 +312,7 @@ def test_a_run_without_a_replay_has_another_cause_unless_the_time_is_up(traps: T
     exercise = load_exercise(traps.course.description(EXERCISE))
     reference = implementations_of(traps.course, exercise, has_every_wrong_fix=False)[0]
     report = Finished(passed=True)
-    outcome = TestOutcome(test=0, seed=1, ending=Ending.PASSED, transcript="a", calls=1, report=report)
+    outcome = session.TestOutcome(test=0, seed=1, ending=Ending.PASSED, transcript="a", calls=1, report=report)
     observations = [Observation(implementation=reference, outcomes=[outcome], replayed=[])]
     found = [count_tests(["test_a"], observations, is_time_up=is_time_up)[0].standing for is_time_up in (False, True)]
     assert found == [Standing.OTHER_CAUSE, Standing.NOT_RUN]
