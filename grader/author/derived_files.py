@@ -14,6 +14,7 @@ from grader.author.scaffold import with_story
 from grader.errors import SpecError
 from grader.report.phrases import counted
 from grader.spec.exercise import Exercise
+from grader.spec.exercise_names import ID_PATTERN
 from grader.spec.fragments import fix_defects, put_back
 from grader.spec.loading import read_exercise
 from grader.spec.paths import Course, read_cache, write_cache, write_product
@@ -21,7 +22,7 @@ from grader.spec.problem import BLANK
 from grader.spec.schema import render_schema
 from grader.submission import Unreadable, read_submission
 
-ROW = re.compile(r"^\| \[(exercise_\d+)\]", re.MULTILINE)
+ROW = re.compile(rf"^\| \[({ID_PATTERN})\]", re.MULTILINE)
 """A row of a list of exercises, in exercises/README.md."""
 
 

@@ -13,7 +13,8 @@ from grader.author.interface import FoundInterface, find_interface
 from grader.author.proposal import Proposal, propose
 from grader.author.scaffold import clean_cells, describe, grading_cell, join_cells, make_cells, notebook_text
 from grader.errors import UsageError
-from grader.spec.paths import EXERCISE_ID, Course, write_product
+from grader.spec.exercise_names import EXERCISE_ID
+from grader.spec.paths import Course, write_product
 from grader.spec.problem import BLANK
 from grader.submission import Unreadable, read_submission
 

@@ -11,8 +11,9 @@ import pytest
 
 from grader.processes.worker_source import open_worker_source
 from grader.spec.exercise import Exercise
+from grader.spec.exercise_names import EXERCISE_ID
 from grader.spec.loading import load_exercise
-from grader.spec.paths import EXERCISE_ID, find_course
+from grader.spec.paths import find_course
 from grader.spec.properties import Property
 
 

@@ -11,7 +11,8 @@ from typing import Any, TypeVar
 import click
 
 from grader.errors import SpecError, UsageError
-from grader.spec.paths import EXERCISE_ID, Course, exercise_number, find_course
+from grader.spec.exercise_names import EXERCISE_ID, NAME_OR_NUMBER, exercise_number
+from grader.spec.paths import Course, find_course
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -27,8 +28,6 @@ SHORT_NAME_SIMILARITY = 0.66
 
 SHORTEST_TITLE = 6
 """The fewest characters that are looked up in titles; shorter words are mistyped commands."""
-
-EXERCISE_NUMBER = re.compile(r"(?:exercise[ _-]?)?0*(\d+)", re.IGNORECASE)
 
 
 def current_course() -> Course:
@@ -102,9 +101,8 @@ def exercise_called(course: Course, name: str) -> str | None:
     ids, name = course.exercise_ids(), name.rstrip("/")
     if name in ids:
         return name
-    numbered = EXERCISE_NUMBER.fullmatch(name)
-    if numbered:
-        return next((each for each in ids if exercise_number(each) == int(numbered[1])), None)
+    if NAME_OR_NUMBER.fullmatch(name):
+        return next((each for each in ids if exercise_number(each) == exercise_number(name)), None)
     path = Path(name)
     if path.exists():
         return next((part for part in path.resolve().parts if part in ids and part in _parts(course, path)), None)
@@ -269,4 +267,4 @@ def _require_file(_ctx: click.Context, _parameter: click.Parameter, path: Path |
 
 def looks_like_an_exercise(name: str) -> bool:
     """Return whether a word is written like an exercise (an id, a number or a path) and not like a command."""
-    return bool(EXERCISE_NUMBER.fullmatch(name) or Path(name).exists())
+    return bool(NAME_OR_NUMBER.fullmatch(name) or Path(name).exists())

@@ -25,6 +25,7 @@ from grader.processes.warm_socket import (
     socket_path,
 )
 from grader.spec.course_folder import course_folder
+from grader.spec.exercise_names import NAME_OR_NUMBER_PATTERN
 
 COMMANDS = ("grade", "hint", "report")
 """The commands that a warm process answers."""
@@ -33,7 +34,7 @@ FLAGS = ("--json", "--names", "--warm")
 VALUES = ("--seed", "--file", "-o", "--output")
 """The options that a warm process knows; those in `VALUES` are followed by a value."""
 
-EXERCISE = re.compile(r"(?:.*/)?(?:exercise[ _-]?)?\d+(?:/.*)?", re.IGNORECASE)
+EXERCISE = re.compile(rf"(?:.*/)?{NAME_OR_NUMBER_PATTERN}(?:/.*)?", re.IGNORECASE)
 """A word that may name an exercise: its id, its number or a path."""
 
 ACCEPT_SECONDS = 0.5

@@ -16,7 +16,7 @@ from grader.report.console import Line, beside, printable, render_page
 from grader.report.phrases import counted, missed_tests
 from grader.report.progress import Attempt, Progress
 from grader.spec.exercise import Exercise
-from grader.spec.paths import exercise_number
+from grader.spec.exercise_names import exercise_number
 from grader.verdict.verdict import Result
 
 BAR_WIDTH = 30

@@ -3,7 +3,6 @@
 import contextlib
 import errno
 import os
-import re
 import shutil
 import stat
 import tempfile
@@ -13,23 +12,12 @@ from pathlib import Path
 
 from grader.errors import UsageError
 from grader.spec.course_folder import course_folder
+from grader.spec.exercise_names import EXERCISE_ID, exercise_number
 
 PACKAGE = Path(__file__).resolve().parents[1]
 """The folder of the kit's own modules."""
 
 MAX_NAMED = 9
-EXERCISE_ID = re.compile(r"exercise_\d{2,}")
-
-
-def exercise_number(exercise_id: str) -> int:
-    """Return the number in an exercise's id. As a sort key, it puts exercise_100 after exercise_11."""
-    return int(exercise_id.removeprefix("exercise_"))
-
-
-def exercise_id_of(number: int) -> str:
-    """Return the id of the exercise with this number."""
-    return f"exercise_{number:02}"
-
 
 STARTERS = ".starter"
 

@@ -26,9 +26,10 @@ from grader.classroom.layouts.files import (
     stems,
     storable,
 )
-from grader.classroom.layouts.units import EXERCISE_NAME, MAX_FILES, File, Layout, Unit, meant_exercise, walk
+from grader.classroom.layouts.units import MAX_FILES, File, Layout, Unit, meant_exercise, walk
 from grader.errors import KitError, UsageError
-from grader.spec.paths import TRAP, USUAL_MODULE, exercise_id_of, exercise_number
+from grader.spec.exercise_names import EXERCISE_NAME, NAME_OR_NUMBER_PATTERN, exercise_id_of, exercise_number
+from grader.spec.paths import TRAP, USUAL_MODULE
 from grader.submission import MAX_FILE_BYTES
 
 
@@ -315,7 +316,6 @@ def _skip_line(file: IO[bytes], piece: bytes) -> None:
         piece = file.readline(PIECE_BYTES)
 
 
-EXERCISE = r"(?:exercise[-_ ]?)?\d+"
 FIELDS = {"student", "exercise"}
 PART = re.compile(r"\{(\w+)\}|(\*\*)|(\*)|(\?)|([^{}*?]+|[{}])")
 
@@ -344,9 +344,9 @@ class Pattern(Layout):
             if match is None:
                 skipped.add(SkippedKind.STRAY, storable(path))
                 continue
-            number = re.sub(r"\D", "", match.groupdict().get("exercise", ""))
-            key = (storable(match["student"]), exercise_id_of(int(number)) if number else "")
-            found.setdefault(key, []).append(path)
+            name = match.groupdict().get("exercise")
+            exercise = exercise_id_of(exercise_number(name)) if name else ""
+            found.setdefault((storable(match["student"]), exercise), []).append(path)
         for (student, exercise), paths in found.items():
             loose = tuple(File(path=path, name=_usual_name(exercise, Path(path))) for path in paths)
             yield Unit(student=student, loose=loose, aliases=(student,))
@@ -362,7 +362,7 @@ def _usual_name(exercise: str, path: Path) -> str:
 def _part(match: re.Match[str]) -> str:
     field, across, within, one, text = match.groups()
     if field:
-        return rf"(?P<{field}>{EXERCISE if field == 'exercise' else '[^/]+?'})"
+        return rf"(?P<{field}>{NAME_OR_NUMBER_PATTERN if field == 'exercise' else '[^/]+?'})"
     if across or within or one:
         return ".*" if across else "[^/]*" if within else "[^/]"
     return re.escape(text)

@@ -29,7 +29,8 @@ from grader.classroom.layouts.files import (
     stems,
     storable,
 )
-from grader.spec.paths import TRAP, exercise_number
+from grader.spec.exercise_names import EXERCISE_NAME, exercise_number
+from grader.spec.paths import TRAP
 
 MAX_DEPTH = 12
 """The most levels of folders in which a student's files are searched."""
@@ -37,7 +38,6 @@ MAX_DEPTH = 12
 MAX_FILES = 20_000
 """The most files of one student's folder that are searched. Files in archives have their own limit."""
 
-EXERCISE_NAME = re.compile(r"exercise[-_ ]?0*(\d+)", re.IGNORECASE)
 COPY = re.compile(r"(?:-\d+|\s*\(\d+\))$")
 """The suffix that a platform or a browser adds to the name of a second upload."""
 
@@ -338,10 +338,9 @@ def meant_exercise(name: str, exercises: Collection[str]) -> str:
     """Return the exercise that a name such as `exercise-3` stands for; empty if the name is not an exercise's."""
     if name in exercises:
         return name
-    match = EXERCISE_NAME.fullmatch(name)
-    if not match:
+    if not EXERCISE_NAME.fullmatch(name):
         return ""
-    return next((each for each in exercises if exercise_number(each) == int(match[1])), name)
+    return next((each for each in exercises if exercise_number(each) == exercise_number(name)), name)
 
 
 def walk(root: Path, folder: str, skipped: SkippedFiles, depth: int = MAX_DEPTH, *, prefix: str = "") -> Iterator[str]:

@@ -11,7 +11,8 @@ from grader.errors import UsageError, require_package
 from grader.evaluation.catalogue import Hunt, hunt_of
 from grader.evaluation.fresh.made import Report
 from grader.processes.examiner_process import ExaminerProcess, Service, ServiceRequest
-from grader.spec.paths import Course, exercise_id_of, write_product
+from grader.spec.exercise_names import exercise_id_of
+from grader.spec.paths import Course, write_product
 from grader.spec.seeds import require_seed
 
 SERVICE = "grader.evaluation.fresh.service"

@@ -12,7 +12,8 @@ from grader.errors import KitError, LostNurseryError
 from grader.evaluation.fresh.made import Report
 from grader.processes.examiner_process import ServiceRequests, run_service
 from grader.processes.worker_source import open_worker_source
-from grader.spec.paths import Course, exercise_id_of
+from grader.spec.exercise_names import exercise_id_of
+from grader.spec.paths import Course
 
 COLLECT_EVERY = 10
 """Collect reference cycles after this many hunts."""

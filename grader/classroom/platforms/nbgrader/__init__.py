@@ -20,12 +20,12 @@ from grader.classroom.layouts.files import (
     report_hidden_folders,
     storable,
 )
-from grader.classroom.layouts.units import EXERCISE_NAME, Unit, has_landmark
+from grader.classroom.layouts.units import Unit, has_landmark
 from grader.classroom.platforms.platform import Autograder, Package, PlatformLayout
 from grader.report.console import printable_lines
 from grader.report.terminal import render_terminal
 from grader.spec.exercise import Exercise
-from grader.spec.paths import exercise_id_of
+from grader.spec.exercise_names import EXERCISE_NAME, exercise_id_of, exercise_number
 from grader.verdict.verdict import Verdict
 
 SUBMITTED = "submitted"
@@ -78,11 +78,10 @@ class Nbgrader(PlatformLayout, Autograder):
                 if not is_own_folder(root / folder):
                     skipped.add(SkippedKind.STRAY, storable(folder))
                     continue
-                match = EXERCISE_NAME.fullmatch(assignment)
                 yield Unit(
                     student=storable(student),
                     folder=folder,
-                    exercise=exercise_id_of(int(match[1])) if match else "",
+                    exercise=exercise_id_of(exercise_number(assignment)) if EXERCISE_NAME.fullmatch(assignment) else "",
                     aliases=(storable(student),),
                     submitted_at=_submission_time(root, f"{folder}{os.sep}timestamp.txt", skipped),
                 )

@@ -7,12 +7,12 @@ from pathlib import Path
 from grader.classroom.layouts.files import SkippedFiles, SkippedKind, storable
 from grader.classroom.layouts.units import Unit
 from grader.classroom.platforms.platform import PlatformLayout
-from grader.spec.paths import exercise_id_of
+from grader.spec.exercise_names import NAME_PATTERN, exercise_id_of, exercise_number
 
 CLONED = "-submissions"
 """The ending of the folder into which GitHub Classroom clones an assignment's repositories."""
 
-REPOSITORY = re.compile(r"(?P<exercise>exercise[-_]?(?P<number>\d+))[-_](?P<login>.+)", re.IGNORECASE)
+REPOSITORY = re.compile(rf"(?P<exercise>{NAME_PATTERN})[-_](?P<login>.+)", re.IGNORECASE)
 
 
 class Repositories(PlatformLayout):
@@ -44,7 +44,7 @@ def _parse(root: Path, name: str) -> tuple[str, str] | None:
         return None
     match = REPOSITORY.fullmatch(name)
     if match:
-        return exercise_id_of(int(match["number"])), storable(match["login"])
+        return exercise_id_of(exercise_number(match["exercise"])), storable(match["login"])
     assignment = root.name.removesuffix(CLONED)
     login = name.removeprefix(f"{assignment}-")
     return ("", storable(login)) if assignment != root.name and login not in ("", name) else None
