@@ -16,6 +16,7 @@ from grader.classroom.platforms.platform import Autograder, Package
 from grader.errors import BrokenExerciseError, UsageError
 from grader.processes.worker_source import CAN_FORK, has_threads
 from grader.report.phrases import points
+from grader.report.rendering import text_templates
 from grader.spec.loading import load_exercise
 from grader.spec.paths import Course, is_special_file, product_draft, write_product
 from grader.submission import Submission, read_submission
@@ -26,6 +27,9 @@ from grader.verdict.verdict import Result
 
 README = "README.md.j2"
 """The template of the page that says how to use the package."""
+
+SETUP = "setup.sh.j2"
+"""The template of a script that several platforms run in an image. It installs the kit and grades the reference."""
 
 EXECUTABLE = 0o755
 EARLIEST = (1980, 1, 1, 0, 0, 0)
@@ -105,6 +109,7 @@ def _render(platform: Autograder, package: Package, template: str) -> str:
         story=package.story,
         seconds=round(exercise.limits.seconds.total) + SPARE_SECONDS,
         python=f"{sys.version_info.major}.{sys.version_info.minor}",
+        setup=text_templates("grader.author").get_template(SETUP),
         module=Path(package.course.module_name(exercise.id)).stem,
         **platform.template_values(package),
     )
