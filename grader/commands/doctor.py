@@ -6,6 +6,8 @@ import shutil
 import sys
 import time
 from importlib import metadata
+from importlib.util import MAGIC_NUMBER, cache_from_source, find_spec
+from pathlib import Path
 
 from packaging.requirements import Requirement
 
@@ -32,6 +34,10 @@ TRIED_TORCH = ("2.5", "2.13", "2.15")
 """The series of torch with which the kit has judged all right fixes. To try another one:
 tests/cli/test_lowest_versions.py."""
 
+LATE_LIBRARIES = ("torch", "sympy", "numpy")
+HEADER_BYTES = 16
+"""The length of the header of a .pyc file: magic number, flags, time of the source or half of a hash, size."""
+
 REMEDIES = {
     "process": "run on Linux, where workers are forked from a process that holds no secret",
     "filesystem": "enable Landlock (Linux 5.13 or newer), and run `pip install py-landlock`",
@@ -56,7 +62,7 @@ def examine_machine(course: Course) -> list[HostState]:
 
     Start a worker and try to break out of it, so that a protection is reported only if it works.
     """
-    states = [_python(), *_packages(), _disk(course), _exercises(course), _warm_processes()]
+    states = [_python(), *_packages(), _bytecode(), _disk(course), _exercises(course), _warm_processes()]
     try:
         isolation, problem = _try_worker(course)
     except KitError as error:
@@ -131,6 +137,25 @@ def _package(requirement: Requirement) -> HostState:
     is_untried = name == "torch" and ".".join(version.split(".")[:2]) not in TRIED_TORCH
     observed = f"{version}, never tried with this kit (tried: {', '.join(TRIED_TORCH)})" if is_untried else version
     return HostState(name=name, is_met=is_met, observed=observed, remedy=remedy)
+
+
+def _bytecode() -> HostState:
+    """Return whether the libraries that workers may import late are compiled. A worker cannot write bytecode."""
+    sources = [Path(spec.origin) for name in LATE_LIBRARIES if (spec := find_spec(name)) and spec.origin]
+    slow = [str(source.parent) for source in sources if not has_bytecode(source)]
+    advice = f"missing, so that each worker compiles anew; to compile once: python -m compileall -q {' '.join(slow)}"
+    return HostState(name="bytecode", is_met=True, observed=advice if slow else "the libraries are compiled")
+
+
+def has_bytecode(source: Path) -> bool:
+    """Return whether Python finds bytecode of this version of a source."""
+    try:
+        header = Path(cache_from_source(source)).read_bytes()[:HEADER_BYTES]
+        modified = int(source.stat().st_mtime) & 0xFFFFFFFF
+    except OSError:
+        return False
+    flags, written = (int.from_bytes(header[start : start + 4], "little") for start in (4, 8))
+    return len(header) == HEADER_BYTES and header[:4] == MAGIC_NUMBER and (flags != 0 or written == modified)
 
 
 def _disk(course: Course) -> HostState:

@@ -1,10 +1,12 @@
 """The doctor's report on the packages that the kit needs."""
 
+import os
+import py_compile
 from pathlib import Path
 
 import pytest
 
-from grader.commands.doctor import _packages
+from grader.commands.doctor import _bytecode, _packages, has_bytecode
 
 METADATA = """Metadata-Version: 2.1
 Name: grader
@@ -51,3 +53,17 @@ def test_the_doctor_names_a_version_of_torch_with_which_the_kit_was_never_tried(
 
 def test_the_doctor_does_not_doubt_the_installed_version_of_torch() -> None:
     assert all("never tried" not in each.observed for each in _packages())
+
+
+def test_the_doctor_sees_libraries_without_bytecode(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = tmp_path / "late.py"
+    source.write_text("x = 1\n")
+    monkeypatch.setattr("grader.commands.doctor.LATE_LIBRARIES", ("late", "no_such_library"))
+    monkeypatch.syspath_prepend(tmp_path)
+    assert not has_bytecode(source)
+    assert f"python -m compileall -q {tmp_path}" in _bytecode().observed
+    py_compile.compile(str(source))
+    assert has_bytecode(source)
+    assert _bytecode().observed == "the libraries are compiled"
+    os.utime(source, (1, 1))
+    assert not has_bytecode(source)
