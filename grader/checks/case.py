@@ -52,7 +52,7 @@ class Case(Struct, frozen=True, kw_only=True):
     scaled: list[str] = []
     """The inputs to scale up in calls with large inputs."""
     is_plain: bool = True
-    """Whether there is a call in the plain calling variant."""
+    """Whether the check makes a plain call before the calling variants."""
     grad: bool = True
     """Whether calls that need no gradients run with gradients enabled."""
     compares_gradients: bool = True

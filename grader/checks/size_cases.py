@@ -113,11 +113,12 @@ class SizeCasePlanner:
         )
 
     def _edges(self, check: Property, name: str) -> list[SizeCase]:
-        """Return the largest fixed sizes with one small axis of an input each: its smallest size, and one more.
+        """Return size cases that equal the largest fixed one but for one axis of an input.
 
-        If a check has inputs or a constructor of its own and no method, it runs only at one more. Only axes with a
-        range of their own in the first random sizes become small, and sizes that are multiples of the axis with it.
-        Gradients are not compared there.
+        This axis gets its smallest size, and in another case the smallest size plus one. If a check has inputs or a
+        constructor of its own and no method, it runs in the second case alone. Only axes with a range of their own in
+        the first random sizes become small; sizes that are multiples of such an axis change with it. Gradients are not
+        compared in these cases.
         """
         if check.sizes or not check.walks_all_size_cases:
             return []

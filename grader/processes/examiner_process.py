@@ -94,7 +94,7 @@ class ExaminerProcess:
         self.close()
 
     def has_prepared(self, topic: str) -> bool:
-        """Return whether the process has prepared the topic, so that its next request is faster."""
+        """Return whether the process is prepared for the topic; if so, it answers faster."""
         return topic in self._stamps
 
     def ask(self, request: ServiceRequest, answer_type: type[T]) -> T:

@@ -80,7 +80,7 @@ class WarmService(Protocol):
 def stay_warm(path: str, service: WarmService, inherited: set[int]) -> None:
     """Fork a warm process that listens at this socket. Return in the caller, which ends as if there were none.
 
-    `inherited` are descriptors to close, which the caller got from its own caller.
+    `inherited` are the descriptors that the caller got from its own caller; the warm process closes them.
     """
     sys.stdout.flush()
     sys.stderr.flush()

@@ -16,7 +16,7 @@ class Mode(StrEnum):
 
 
 class GradientMode(StrEnum):
-    """The context of a call that decides whether gradients are recorded."""
+    """Whether a call records gradients; if not, by which context of torch."""
 
     RECORDED = ""
     NO_GRAD = "no_grad"
