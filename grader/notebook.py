@@ -174,8 +174,8 @@ class GraderMagics(Magics):
 def _grade(exercise_id: str, submission: Submission) -> NotebookVerdict:
     course = _course()
     verdict = _judged(course, exercise_id, submission, is_attempt=True)
-    listed = load_progress(course, exercise_id).listed
-    return NotebookVerdict(verdict, load_explained(course, exercise_id, submission, verdict, spawn=True), listed)
+    exercise = load_explained(course, exercise_id, submission, verdict, spawn=True)
+    return NotebookVerdict(verdict, exercise, load_progress(course, exercise_id))
 
 
 def _trap(exercise_id: str, cell: str) -> str:

@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 import click
+from msgspec import structs
 
 from grader.checks.outcome import Status
 from grader.commands.arguments import (
@@ -190,23 +191,17 @@ def _print_verdict(
         click.echo(render_json(verdict).encode())  # UTF-8 wherever stdout goes
         return
 
-    from grader.report.terminal import render_terminal
+    from grader.report.terminal import Screen, render_terminal
+    from grader.report.view import ON_SCREEN, view_of
     from grader.student.explanations import load_explained
     from grader.student.progress import load_progress
 
     exercise = load_explained(course, exercise_id, choice.read, verdict)
     before = load_progress(course, exercise_id)
-    page = render_terminal(
-        verdict,
-        exercise,
-        width=width(),
-        color=has_color(),
-        names=names,
-        known=before.fixed(),
-        failing_sizes=before.failing_sizes,
-        listed=before.listed if choice.path in course.editable_files(exercise_id) else (),
-    )
-    print_report(page)
+    if choice.path not in course.editable_files(exercise_id):
+        before = structs.replace(before, listed=[])  # these defects are in another file
+    view = view_of(verdict, exercise, before, names=names, room=ON_SCREEN)
+    print_report(render_terminal(view, Screen(width=width(), color=has_color())))
 
 
 @click.command()
@@ -214,13 +209,13 @@ def _print_verdict(
 @course_option
 def watch(exercise_id: str | None) -> None:
     """Grade on every save. Without an exercise, watch the first one that is not fixed, then the next."""
-    from grader.student.watch.events import Screen, render_event
+    from grader.student.watch.events import WatchScreen, render_event
     from grader.student.watch.watch import watching
 
     course = current_course()
     with contextlib.suppress(BrokenPipeError), ended_by_signals(), watching(course, exercise_id) as session:
         for event in session.events():
-            screen = Screen(
+            screen = WatchScreen(
                 width=width(),
                 height=height(),
                 color=has_color(),
@@ -462,6 +457,7 @@ def reset(exercise_id: str) -> None:
 def report(exercise_id: str, output: Path | None) -> None:
     """Write the verdict as an HTML page with pictures and your earlier attempts."""
     from grader.report.html import render_report
+    from grader.report.view import view_of
     from grader.student.progress import load_progress
 
     path = output or Path(f"report-{exercise_id}.html")
@@ -469,7 +465,7 @@ def report(exercise_id: str, output: Path | None) -> None:
         raise UsageError(f"{path} cannot be written; name a file in a folder that exists")
     course, exercise, verdict = _graded_now(exercise_id)
     progress = load_progress(course, exercise_id)
-    page = render_report(verdict, exercise, progress.attempts, progress.listed)
+    page = render_report(view_of(verdict, exercise, progress.without_lessons()))
     write_product(path, page.encode("utf-8", "backslashreplace"))
     click.echo(f"Wrote {path}. Open it in a browser. You don't hand this in.")
 

@@ -4,8 +4,7 @@ The page has no scripts, loads nothing, and uses colour only beside words. It wo
 keyboard and with a screen reader.
 """
 
-import time
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from importlib.resources import files
 
 from jinja2 import Template
@@ -14,42 +13,27 @@ from msgspec import Struct
 
 from grader.report.causes import shown_causes
 from grader.report.findings import full_text
-from grader.report.phrases import Shell, points, shown_defects
+from grader.report.phrases import Shell, shown_defects
 from grader.report.picture import draw
-from grader.report.progress import Attempt
+from grader.report.progress import Progress
 from grader.report.rendering import page_templates
 from grader.report.terminal import render_terminal
 from grader.report.trap import render_trap
-from grader.report.view import VerdictView, view_of
-from grader.spec.exercise import Announcement, Exercise
+from grader.report.view import NO_PROGRESS, ON_PAGES, ON_SCREEN, AttemptRow, Room, VerdictView, view_of
+from grader.spec.exercise import Exercise
 from grader.trap.result import TrapResult
 from grader.verdict.attribution import DefectStatus
 from grader.verdict.verdict import Verdict
 
 
-def render_section(verdict: Verdict, exercise: Exercise, listed: Collection[str] = ()) -> str:
-    """Return the verdict as one HTML element with its style. `listed` are defects that earlier pages listed."""
-    return f"<style>\n{_style()}</style>\n{_section(view_of(verdict, exercise, listed=listed, shell=Shell.NOTEBOOK))}"
+def render_section(view: VerdictView) -> str:
+    """Return the verdict as one HTML element with its style."""
+    return f"<style>\n{_style()}</style>\n{_section(view)}"
 
 
-def render_report(
-    verdict: Verdict,
-    exercise: Exercise,
-    attempts: Sequence[Attempt] = (),
-    listed: Collection[str] = (),
-    *,
-    has_seed: bool = True,
-) -> str:
-    """Return a page with the verdict, its checks and earlier attempts. `listed` are defects that earlier pages listed.
-
-    `has_seed` is false if the next submissions get the same seed, which the page then omits.
-    """
-    view = view_of(verdict, exercise, listed=listed, has_seed=has_seed)
-    shown_attempts = [_attempt(each, exercise) for each in attempts]
-    chart = _chart(attempts, verdict.max_score)
-    return _template("page").render(
-        view=view, section=_section(view), style=_style(), attempts=shown_attempts, chart=chart
-    )
+def render_report(view: VerdictView) -> str:
+    """Return a page with the verdict, its checks and earlier attempts."""
+    return _template("page").render(view=view, section=_section(view), style=_style(), chart=_chart(view.attempts))
 
 
 def _section(view: VerdictView) -> Markup:
@@ -57,7 +41,7 @@ def _section(view: VerdictView) -> Markup:
 
 
 def render_trap_report(result: TrapResult, *, has_seed: bool = True) -> str:
-    """Return a page with the result of a trap. `has_seed` as for `render_report`."""
+    """Return a page with the result of a trap. `has_seed` is false if the next submissions get the same seed."""
     text = render_trap(result, has_seed=has_seed)
     return _template("trap").render(exercise=result.exercise, text=text)
 
@@ -66,30 +50,20 @@ CHART_HEIGHT, BAR_WIDTH, BAR_GAP, MAX_BARS = 48, 10, 4, 60
 """Sizes of the chart of attempts, in units of the SVG, and the most attempts in it."""
 
 
-def _chart(attempts: Sequence[Attempt], max_score: float) -> Markup:
+def _chart(attempts: Sequence[AttemptRow]) -> Markup:
     """Draw the points of the last attempts as bars; nothing if there is only one attempt."""
     shown = attempts[-MAX_BARS:]
     if len(shown) < 2:  # noqa: PLR2004 - one bar shows nothing
         return Markup("")
     bars = []
     for number, attempt in enumerate(shown):
-        height = max(round(CHART_HEIGHT * min(attempt.score / max_score, 1.0)) if max_score else 0, 2)
+        height = max(round(CHART_HEIGHT * attempt.share), 2)
         place = f'x="{number * (BAR_WIDTH + BAR_GAP)}" y="{CHART_HEIGHT - height}"'
         bars.append(f'<rect {place} width="{BAR_WIDTH}" height="{height}" fill="currentColor"/>')
     wide = len(shown) * (BAR_WIDTH + BAR_GAP)
-    label = f"points of the last {len(shown)} attempts, from {points(shown[0].score)} to {points(shown[-1].score)}"
+    label = f"points of the last {len(shown)} attempts, from {shown[0].points} to {shown[-1].points}"
     opening = f'<svg role="img" aria-label="{label}" viewBox="0 0 {wide} {CHART_HEIGHT}" width="{wide}"'
     return Markup(f'<figure>{opening} height="{CHART_HEIGHT}">{"".join(bars)}</svg></figure>')  # noqa: S704 - our own
-
-
-def _attempt(attempt: Attempt, exercise: Exercise) -> dict[str, str]:
-    count = f" of {attempt.defects}" if exercise.announces is Announcement.COUNT else ""
-    return {
-        "at": time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(attempt.at)),
-        "outcome": attempt.outcome.replace("_", " "),
-        "points": points(attempt.score),
-        "fixed": f"{attempt.fixed}{count}" + (f", {attempt.extras} extra" if attempt.extras else ""),
-    }
 
 
 def _template(name: str) -> Template:
@@ -114,9 +88,9 @@ class ShownDefect(Struct, frozen=True, kw_only=True):
 class NotebookVerdict:
     """A verdict that IPython displays as HTML. Cells can use its attributes."""
 
-    def __init__(self, verdict: Verdict, exercise: Exercise, listed: Collection[str] = ()) -> None:
+    def __init__(self, verdict: Verdict, exercise: Exercise, progress: Progress = NO_PROGRESS) -> None:
         self._verdict = verdict
-        self._listed = listed
+        self._progress = progress.without_lessons()
         self._exercise = exercise
         self.outcome = str(verdict.outcome)
         self.score = verdict.score
@@ -135,7 +109,7 @@ class NotebookVerdict:
                 max_points=each.max_points,
                 name=titles.get(each.id, "") if each.status is DefectStatus.FIXED else "",
             )
-            for each in shown_defects(self._verdict, self._exercise, self._listed)
+            for each in shown_defects(self._verdict, self._exercise, self._progress.listed)
         ]
 
     @property
@@ -145,8 +119,10 @@ class NotebookVerdict:
         return [full_text(each.finding) for each in self._verdict.checks if each.finding and each.check in shown]
 
     def __repr__(self) -> str:
-        page = render_terminal(self._verdict, self._exercise, listed=self._listed, shell=Shell.NOTEBOOK)
-        return page.rstrip("\n")
+        return render_terminal(self._view(ON_SCREEN)).rstrip("\n")
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:  # noqa: ARG002 - IPython's
-        return {"text/plain": repr(self), "text/html": render_section(self._verdict, self._exercise, self._listed)}
+        return {"text/plain": repr(self), "text/html": render_section(self._view(ON_PAGES))}
+
+    def _view(self, room: Room) -> VerdictView:
+        return view_of(self._verdict, self._exercise, self._progress, shell=Shell.NOTEBOOK, room=room)

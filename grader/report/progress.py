@@ -77,6 +77,10 @@ class Progress(Struct, frozen=True, kw_only=True):
     trap_runs: int = 0
     """How often the student's trap ran."""
 
+    def without_lessons(self) -> "Progress":
+        """Return the progress for a page that explains every fixed defect, as if no page had explained any."""
+        return Progress(listed=self.listed, attempts=self.attempts)
+
     def is_solved(self) -> bool:
         """Return whether the exercise was fixed once, whatever its file contains now."""
         return self.best is not None and self.best.outcome is Result.FIXED

@@ -1,18 +1,17 @@
 """Lay out a verdict for the terminal: one screen that names no defect before it is fixed."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Sequence
 
+from msgspec import Struct
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
 from grader.report.console import INDENT, Line, beside, indented, marked, printable_line, render_page
 from grader.report.next_steps import NextStep
-from grader.report.phrases import Shell, command, counted
+from grader.report.phrases import counted
 from grader.report.picture import shaded
-from grader.report.view import CauseView, Lengths, Mark, Row, VerdictView, view_of
-from grader.spec.exercise import Exercise
-from grader.verdict.verdict import Verdict
+from grader.report.view import CauseView, Mark, Row, VerdictView
 
 MARK_STYLES = {Mark.GOOD: "green", Mark.BAD: "red", Mark.UNKNOWN: "yellow", Mark.OPEN: "dim"}
 
@@ -31,93 +30,115 @@ LEAST_NOTE = 26
 """If a note has fewer columns than this, it goes below its row."""
 NOTE_INDENT = 2
 
-LENGTHS = Lengths(reason=400, finding=240, place=80)
+
+class Screen(Struct, frozen=True, kw_only=True):
+    """A place for pages of text: its columns and lines, and whether it has colours."""
+
+    width: int = 100
+    height: int = SCREEN_LINES
+    color: bool = False
 
 
-def render_terminal(
-    verdict: Verdict,
-    exercise: Exercise,
-    *,
-    width: int = 100,
-    color: bool = False,
-    height: int = SCREEN_LINES,
-    names: bool = False,
-    known: Collection[str] = (),
-    failing_sizes: Mapping[str, str] = {},
-    listed: Collection[str] = (),
-    has_head: bool = True,
-    has_seed: bool = True,
-    shell: Shell = Shell.TERMINAL,
-) -> str:
-    """Return the verdict as lines of text, with as many causes as `height` lines hold, and at least one.
+ANY_SCREEN = Screen()
 
-    `has_head` is false if another line names the exercise and the file. The other options are those of `view_of`.
+
+def render_terminal(view: VerdictView, screen: Screen = ANY_SCREEN, *, has_head: bool = True) -> str:
+    """Return the verdict as lines of text, with as many causes as the screen holds, and at least one.
+
+    `has_head` is false if another line names the exercise and the file.
     """
+    sheet = Sheet(screen)
+    blocks = [sheet.rendered(_cause(cause)) for cause in view.causes]
+    if view.hidden_defects:
+        blocks[0] += sheet.rendered([indented(Text(view.hidden_defects))])
+    head = sheet.place(sheet.rendered(_top(view, screen, has_head=has_head)))
+    foot = sheet.place(sheet.rendered(_bottom(view, screen)))
+    title = sheet.place(sheet.rendered([Text(), Text(view.findings_title, "bold")]) if blocks else "")
+    lessons = sheet.rendered(_paragraphs([Text(line) for line in view.lessons]))
+    if lessons and screen.height < SCREEN_LINES and not sheet.holds(lessons, *blocks[:1], spare=len(blocks) > 1):
+        lessons = sheet.rendered([Text("The explanation does not fit: press r, or enlarge the window.", "dim")])
+    lessons = sheet.place(lessons)
+    printed = sheet.rendered(_printed(view))
+    is_printed = sheet.holds(*blocks[:BEFORE_PRINTS], printed, spare=len(blocks) > BEFORE_PRINTS)
+    printed = sheet.place(printed if is_printed else "")
+    chosen = [sheet.place(block) for block in _fitting(blocks, sheet)]
+    more = sheet.place(_omitted(view, len(blocks) - len(chosen), sheet))
+    picture = sheet.place(_picture(view, sheet, is_drawn=not printed))
+    right = sheet.rendered(_paragraphs([_labelled("right", "green", " ".join(view.right))] if view.right else []))
+    right = right if sheet.holds(right) else ""
+    return "".join([head, lessons, title, *chosen[:1], printed, picture, *chosen[1:], more, right, foot])
 
-    def rendered(lines: list[Line]) -> str:
-        return render_page(lines, width, color=color)
 
-    view = view_of(
-        verdict,
-        exercise,
-        known=known,
-        failing_sizes=failing_sizes,
-        listed=listed,
-        names=names,
-        has_seed=has_seed and bool(verdict.checks),
-        shell=shell,
-        lengths=LENGTHS,
-    )
-    is_low = height < SCREEN_LINES
-    top: list[Line] = [*([_head(view, width)] if has_head else []), *_optional(view.checks_note, "dim")]
-    top += [Text()] if top else []
-    head = rendered([*top, *(_table(view, width, is_low=is_low) if view.was_checked else _not_gradable(view))])
-    lessons = rendered(_paragraphs([Text(line) for line in view.lessons]))
+class Sheet:
+    """A screen that a page fills: it renders parts of the page, and counts the lines that are left."""
+
+    def __init__(self, screen: Screen) -> None:
+        self.width = screen.width
+        self.left = screen.height
+        self._color = screen.color
+
+    def rendered(self, lines: list[Line]) -> str:
+        return render_page(lines, self.width, color=self._color)
+
+    def holds(self, *parts: str, spare: bool = False) -> bool:
+        """Return whether the parts fit into the lines that are left, with a spare line if asked for."""
+        return _line_count(*parts) + spare <= self.left
+
+    def place(self, part: str) -> str:
+        """Take the lines of a part, and return it."""
+        self.left -= _line_count(part)
+        return part
+
+
+def _line_count(*parts: str) -> int:
+    return sum(part.count("\n") for part in parts)
+
+
+def _top(view: VerdictView, screen: Screen, *, has_head: bool) -> list[Line]:
+    """Return the head of the page, and the table or the reason why there is none."""
+    top = [*([_head(view, screen.width)] if has_head else []), *_optional(view.checks_note, "dim")]
+    return [*top, *([Text()] if top else []), *(_table(view, screen) if view.was_checked else _not_gradable(view))]
+
+
+def _bottom(view: VerdictView, screen: Screen) -> list[Line]:
+    """Return the notes at the end of the page, the result and the next steps."""
     notes = [
         *_paragraphs([_labelled("hint", "yellow", view.near_miss)] if view.near_miss else []),
         *_paragraphs([_labelled("advice", "dim", text) for text in view.advice]),
     ]
-    bottom = [_result(view, width), *_next(view)][: SHORT_FOOT if is_low else None]
-    foot = rendered([*notes, Text(), *bottom, *_optional(view.open_layers, "yellow")])
-    blocks = [rendered(_cause(cause)) for cause in view.causes]
-    if view.hidden_defects:
-        blocks[0] += rendered([indented(Text(view.hidden_defects))])
-    title = rendered([Text(), Text(view.findings_title, "bold")]) if blocks else ""
-    least_lines = _line_count(head, lessons, title, *blocks[:1], foot) + (len(blocks) > 1)
-    if lessons and least_lines > height < SCREEN_LINES:
-        lessons = rendered([Text("The explanation does not fit: press r, or enlarge the window.", "dim")])
-    printed = rendered(_printed(view))
-    room = height - _line_count(head, lessons, title, foot)
-    if _line_count(*blocks[:BEFORE_PRINTS], printed) + (len(blocks) > BEFORE_PRINTS) > room:
-        printed = ""
-    chosen = _fitting(blocks, room - _line_count(printed))
-    omitted = len(blocks) - len(chosen)
-    report = command("report", view.exercise)
-    others = f"{counted(omitted, 'more finding')}{'' if shell is Shell.NOTEBOOK else f'; {report} shows all of them'}"
-    more = rendered([indented(Text(others, "dim"))]) if omitted else ""
-    room -= _line_count(*chosen, printed, more)
-    pictures = (rendered(_picture(view, width, has_passing=each)) for each in (True, False))
-    picture = next((each for each in pictures if each and _line_count(each) <= room and not printed), "")
-    if not picture and room > 0 and shell is Shell.TERMINAL and any(cause.picture for cause in view.causes[:1]):
-        picture = rendered([indented(Text(f"{report} shows a picture of this finding", "dim"))])
-    right = rendered(_paragraphs([_labelled("right", "green", " ".join(view.right))] if view.right else []))
-    right = right if _line_count(right) <= room - _line_count(picture) else ""
-    return "".join([head, lessons, title, *chosen[:1], printed, picture, *chosen[1:], more, right, foot])
+    bottom = [_result(view, screen.width), *_next(view)]
+    shown = bottom[:SHORT_FOOT] if screen.height < SCREEN_LINES else bottom
+    return [*notes, Text(), *shown, *_optional(view.open_layers, "yellow")]
 
 
-def _line_count(*texts: str) -> int:
-    return sum(text.count("\n") for text in texts)
-
-
-def _fitting(blocks: list[str], room: int) -> list[str]:
+def _fitting(blocks: list[str], sheet: Sheet) -> list[str]:
     """Return the first block and as many more as fit, with room for the line that counts the omitted blocks."""
     chosen = blocks[:1]
     for block in blocks[1:MAX_CAUSES]:
-        is_last = len(chosen) + 1 == len(blocks)
-        if _line_count(*chosen, block) + (not is_last) > room:
+        if not sheet.holds(*chosen, block, spare=len(chosen) + 1 < len(blocks)):
             break
         chosen.append(block)
     return chosen
+
+
+def _omitted(view: VerdictView, count: int, sheet: Sheet) -> str:
+    """Return the line that counts the omitted findings; empty if there are none."""
+    where = f"; {view.full_report} shows all of them" if view.full_report else ""
+    return sheet.rendered([indented(Text(f"{counted(count, 'more finding')}{where}", "dim"))]) if count else ""
+
+
+def _picture(view: VerdictView, sheet: Sheet, *, is_drawn: bool) -> str:
+    """Return the picture of the first cause, with the passing case if both fit, or else a line on where to find it.
+
+    `is_drawn` is false if the page has something more important than a picture.
+    """
+    if not view.causes or view.causes[0].picture is None:
+        return ""
+    pictures = (sheet.rendered(_drawn(view.causes[0], sheet.width, has_passing=each)) for each in (True, False))
+    fitting = next((each for each in pictures if each and sheet.holds(each)), "") if is_drawn else ""
+    if fitting or sheet.left <= 0 or not view.full_report:
+        return fitting
+    return sheet.rendered([indented(Text(f"{view.full_report} shows a picture of this finding", "dim"))])
 
 
 def _optional(text: str, style: str) -> list[Line]:
@@ -147,11 +168,12 @@ def _not_gradable(view: VerdictView) -> list[Line]:
     return [reason, *line, *_optional(view.caret, "red")]
 
 
-def _table(view: VerdictView, width: int, *, is_low: bool) -> list[Line]:
+def _table(view: VerdictView, screen: Screen) -> list[Line]:
     """Return a row for each defect, and one for everything else."""
     rows = [(row, f"{row.name} · {row.state}") for row in view.defects]
     rows += [(view.everything_else, view.everything_else.state)] if view.everything_else else []
-    return [_row(row, state, width, is_low=is_low) for row, state in rows]
+    is_low = screen.height < SCREEN_LINES
+    return [_row(row, state, screen.width, is_low=is_low) for row, state in rows]
 
 
 def _row(row: Row, state: str, width: int, *, is_low: bool) -> Line:
@@ -188,12 +210,9 @@ def _printed(view: VerdictView) -> list[Line]:
     return [indented(line) for line in output]
 
 
-def _picture(view: VerdictView, width: int, *, has_passing: bool) -> list[Line]:
-    """Return the picture of the first cause; none if it is wider than the page."""
-    cause = next(iter(view.causes), None)
-    if cause is None or cause.picture is None:
-        return []
-    lines = shaded(cause.picture, width - INDENT, has_passing=has_passing)
+def _drawn(cause: CauseView, width: int, *, has_passing: bool) -> list[Line]:
+    """Return the picture of a cause; none if it is wider than the page."""
+    lines = shaded(cause.picture, width - INDENT, has_passing=has_passing) if cause.picture else []
     if cause.picture_title and lines:
         lines = [Text(cause.picture_title), *lines]
     for line in lines:

@@ -1,6 +1,6 @@
 """The view model of a verdict's page: everything that the page says. `terminal.py` and `html.py` lay it out."""
 
-from collections.abc import Collection, Mapping
+import time
 from enum import StrEnum
 
 from msgspec import Struct
@@ -15,6 +15,7 @@ from grader.report.phrases import (
     STATUS_WORDS,
     Shell,
     capitalized,
+    command,
     hides_count,
     missed_tests,
     near_miss_hint,
@@ -24,9 +25,10 @@ from grader.report.phrases import (
     result_and_points,
     shown_defects,
 )
+from grader.report.progress import Attempt, Progress
 from grader.report.right_behaviour import right_behaviour
 from grader.sandbox.text import as_arguments
-from grader.spec.exercise import Exercise
+from grader.spec.exercise import Announcement, Exercise
 from grader.verdict.attribution import DefectStatus, UnknownReason
 from grader.verdict.verdict import DefectVerdict, Result, Verdict
 
@@ -42,19 +44,24 @@ CAUSE_WORDS = {Status.CRASHED: "crash", Status.TIMED_OUT: "hangs", Status.NOT_RU
 NOT_SHOWN = "no finding below is due to this defect alone"
 """The note on a defect that only several failures together, or the submission's text, identify."""
 
+NO_PROGRESS = Progress()
+
 HIDDEN_TEST = "A check that was written for this exercise alone."
 BEHIND_CRASH = "the crash above hides the result of this check"
 
 
-class Lengths(Struct, frozen=True, kw_only=True):
-    """The most characters of a reason, a finding and a place."""
+class Room(Struct, frozen=True, kw_only=True):
+    """What a kind of page has room for: the most characters of a reason, a finding and a place."""
 
     reason: int
     finding: int
     place: int
+    unused_seed: bool
+    """Whether the page names the seed although no check ran."""
 
 
-ON_PAGES = Lengths(reason=600, finding=600, place=400)
+ON_PAGES = Room(reason=600, finding=600, place=400, unused_seed=True)
+ON_SCREEN = Room(reason=400, finding=240, place=80, unused_seed=False)
 
 
 class Mark(StrEnum):
@@ -122,6 +129,16 @@ class CheckGroup(Struct, frozen=True, kw_only=True):
     """Whether the page shows the rows at once."""
 
 
+class AttemptRow(Struct, frozen=True, kw_only=True):
+    """An earlier grading. `share` is its part of all points, from 0 to 1."""
+
+    at: str
+    outcome: str
+    points: str
+    fixed: str
+    share: float
+
+
 class VerdictView(Struct, frozen=True, kw_only=True):
     """Everything that a verdict's page says. Texts are safe to print, and empty if the page omits them.
 
@@ -163,47 +180,49 @@ class VerdictView(Struct, frozen=True, kw_only=True):
     open_layers: str
     checks: list[CheckGroup]
     """All checks, failed ones first; empty if the list would give the hunt away, because all of them pass."""
+    attempts: list[AttemptRow]
+    full_report: str
+    """The command that writes the page with everything; empty in a notebook, which shows that page at once."""
 
 
 def view_of(
     verdict: Verdict,
     exercise: Exercise,
+    progress: Progress = NO_PROGRESS,
     *,
-    known: Collection[str] = (),
-    failing_sizes: Mapping[str, str] = {},
-    listed: Collection[str] = (),
     names: bool = False,
     has_seed: bool = True,
     shell: Shell = Shell.TERMINAL,
-    lengths: Lengths = ON_PAGES,
+    room: Room = ON_PAGES,
 ) -> VerdictView:
     """Return everything that a page says about a verdict.
 
-    `known` are defects whose lessons were shown before; `failing_sizes` maps the other defects to the sizes at which
-    they failed. `listed` are defects that earlier pages listed. `names` adds the ids of defects and checks. `has_seed`
-    is false if the next submissions get the same seed. `shell` is where the student types the next command.
+    `progress` is the student's progress before the verdict: a page lists the defects that earlier pages listed, and
+    does not explain again what they explained. `names` adds the ids of defects and checks. `has_seed` is false if the
+    next submissions get the same seed. `shell` is where the student types the next command.
     """
     was_checked = verdict.was_checked()
     causes = shown_causes(verdict)
     result, score = result_and_points(verdict, exercise)
     line, caret = _line_and_caret(verdict)
-    defects = shown_defects(verdict, exercise, listed) if was_checked else []
+    defects = shown_defects(verdict, exercise, progress.listed) if was_checked else []
     edition = exercise.edition
+    has_seed = has_seed and (room.unused_seed or bool(verdict.checks))
     return VerdictView(
         exercise=verdict.exercise,
         title=exercise.title,
         file=printable(verdict.file),
         checks_note=edition.checks_note(run=len(verdict.checks), described=len(exercise.checks)) if was_checked else "",
         was_checked=was_checked,
-        reason=printable(verdict.reason or "", lengths.reason),
+        reason=printable(verdict.reason or "", room.reason),
         line=line,
         caret=caret,
         defects=[_defect_row(each, verdict, exercise, causes, names=names) for each in defects],
         everything_else=_last_row(verdict, exercise, causes) if was_checked else None,
         lessons_title="Why the fixed defects mattered" if exercise.defects else "Why nothing was wrong",
-        lessons=_lessons(verdict, exercise, known, failing_sizes),
+        lessons=_lessons(verdict, exercise, progress),
         findings_title=_findings_title(verdict, exercise),
-        causes=_causes(causes, exercise, lengths, names=names),
+        causes=_causes(causes, exercise, room, names=names),
         hidden_defects=_hidden_defects(verdict, causes),
         right=right_behaviour(verdict, exercise),
         near_miss=near_miss_hint(verdict, exercise),
@@ -217,6 +236,8 @@ def view_of(
         origin=origin(verdict, exercise),
         open_layers=open_layers(verdict),
         checks=[] if verdict.awaits_claim() else _check_groups(verdict, exercise, causes),
+        attempts=[_attempt_row(each, verdict.max_score, exercise) for each in progress.attempts],
+        full_report="" if shell is Shell.NOTEBOOK else command("report", exercise.id),
     )
 
 
@@ -290,16 +311,15 @@ def _may_have_regressions(verdict: Verdict, causes: list[Cause]) -> bool:
     return UnknownReason.FAILS_DIFFERENTLY in reasons or (is_changed and not is_explained)
 
 
-def _lessons(
-    verdict: Verdict, exercise: Exercise, known: Collection[str], failing_sizes: Mapping[str, str]
-) -> list[str]:
+def _lessons(verdict: Verdict, exercise: Exercise, progress: Progress) -> list[str]:
     """Return why each newly fixed defect mattered, and which usual tests passed in spite of it.
 
-    Once the exercise is fixed, `known` defects are explained again. Usual tests that several defects share are named
-    once. A fixed exercise that has no defects gets its own explanation.
+    Once the exercise is fixed, defects that were fixed before are explained again. Usual tests that several defects
+    share are named once. A fixed exercise that has no defects gets its own explanation.
     """
     is_fixed = verdict.outcome is Result.FIXED
-    ids = {each.id for each in verdict.defects if each.status is DefectStatus.FIXED} - (set() if is_fixed else {*known})
+    explained = set() if is_fixed else progress.fixed()
+    ids = {each.id for each in verdict.defects if each.status is DefectStatus.FIXED} - explained
     numbers = exercise.numbers()
     defects = [defect for defect in exercise.defects if defect.id in ids and defect.why]
     defects.sort(key=lambda defect: numbers[defect.id])
@@ -308,7 +328,8 @@ def _lessons(
     lines = []
     for defect in defects:
         parts = [" ".join(defect.why.split())]
-        parts += [f"It was wrong {failing_sizes[defect.id]}."] if defect.id in failing_sizes else []
+        sizes = progress.failing_sizes.get(defect.id)
+        parts += [f"It was wrong {sizes}."] if sizes else []
         missed = missed_tests(defect)
         parts += [f"It passes the usual tests: {missed}."] if missed and not is_shared else []
         lines.append(f"defect {numbers[defect.id]}: {' '.join(parts)}")
@@ -325,7 +346,7 @@ def _findings_title(verdict: Verdict, exercise: Exercise) -> str:
     return f"What your {exercise.interface.kind.noun()} does ({passed} of {len(verdict.checks)} checks pass)"
 
 
-def _causes(causes: list[Cause], exercise: Exercise, lengths: Lengths, *, names: bool) -> list[CauseView]:
+def _causes(causes: list[Cause], exercise: Exercise, room: Room, *, names: bool) -> list[CauseView]:
     printing = next((cause for cause in causes if cause.finding.printed), None)
     views = []
     for place, cause in enumerate(causes):
@@ -335,9 +356,9 @@ def _causes(causes: list[Cause], exercise: Exercise, lengths: Lengths, *, names:
         views.append(
             CauseView(
                 word=CAUSE_WORDS.get(cause.status, "wrong"),
-                text=printable_ends(sentence(finding), lengths.finding),
+                text=printable_ends(sentence(finding), room.finding),
                 explanation=f"{capitalized(diagnosis_words(finding.diagnosis))}." if finding.diagnosis else "",
-                place=printable(str(at), lengths.place) if at else "",
+                place=printable(str(at), room.place) if at else "",
                 line=printable_line(at.text.strip()) if at else "",
                 notes=_cause_notes(cause, exercise, names=names),
                 printed_title=f"it printed{f' with {arguments}' if arguments else ''}:",
@@ -415,3 +436,14 @@ def _check_finding(outcome: Outcome, finding: Finding, causes: list[Cause]) -> s
         return full_text(finding)
     sizes = size_words(finding) if finding.sizes != shown.sizes else ""
     return "; ".join(filter(None, (f"see finding {number}", sizes)))
+
+
+def _attempt_row(attempt: Attempt, max_score: float, exercise: Exercise) -> AttemptRow:
+    count = f" of {attempt.defects}" if exercise.announces is Announcement.COUNT else ""
+    return AttemptRow(
+        at=time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(attempt.at)),
+        outcome=attempt.outcome.replace("_", " "),
+        points=points(attempt.score),
+        fixed=f"{attempt.fixed}{count}" + (f", {attempt.extras} extra" if attempt.extras else ""),
+        share=min(attempt.score / max_score, 1.0) if max_score else 0.0,
+    )

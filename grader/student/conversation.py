@@ -1,9 +1,11 @@
 """How `guide` talks to a student: on a terminal, through a pipe, or in a notebook."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 
 from grader.report.console import Line, has_color, print_report, render_page, width
-from grader.report.terminal import render_terminal
+from grader.report.progress import Progress
+from grader.report.terminal import Screen, render_terminal
+from grader.report.view import ON_SCREEN, view_of
 from grader.spec.exercise import Exercise
 from grader.submission.choice import Choice
 from grader.verdict.verdict import Verdict
@@ -72,6 +74,7 @@ class Conversation:
         self._has_remark = False
         return choice
 
-    def show_verdict(self, verdict: Verdict, exercise: Exercise, listed: Collection[str]) -> None:
-        """Show the page of a verdict. `listed` are defects that earlier pages listed."""
-        print_report(render_terminal(verdict, exercise, width=self.width, color=has_color(), listed=listed))
+    def show_verdict(self, verdict: Verdict, exercise: Exercise, progress: Progress) -> None:
+        """Show the page of a verdict, which explains every fixed defect."""
+        view = view_of(verdict, exercise, progress.without_lessons(), room=ON_SCREEN)
+        print_report(render_terminal(view, Screen(width=self.width, color=has_color())))

@@ -246,8 +246,8 @@ class _Hunt:
             self._submission, self._verdict = choice.read, withhold(self._course, self._exercise, judged)
             if self._is_recorded:
                 record_shown(self._course, choice.read, self._verdict)
-            listed = load_progress(self._course, self._exercise.id).listed
-            self._talk.show_verdict(self._verdict, self._explained(), listed)
+            progress = load_progress(self._course, self._exercise.id)
+            self._talk.show_verdict(self._verdict, self._explained(), progress)
 
     def _show_state(self) -> None:
         verdict, progress = self._verdict, load_progress(self._course, self._exercise.id)

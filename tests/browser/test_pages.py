@@ -14,9 +14,9 @@ import pytest
 
 from grader.classroom.exports.writing import export
 from grader.classroom.gradebook import Gradebook, Student
-from grader.report.html import render_report, render_section
 from grader.report.progress import Attempt
 from grader.spec.loading import load_exercise
+from tests.support.pages import notebook_section, report_page
 from tests.support.paths import CORPUS
 
 pytestmark = pytest.mark.slow
@@ -77,13 +77,13 @@ def pages(judge_text, gradebook, course, tmp_path_factory: pytest.TempPathFactor
         exercise = load_exercise(course.description(exercise_id))
         everything = frozenset(defect.id for defect in exercise.defects)
         verdict = judge_text(exercise_id, judge_text.variant(exercise_id, everything))
-        texts[exercise_id] = render_report(verdict, exercise, attempts)
+        texts[exercise_id] = report_page(verdict, exercise, attempts)
     texts["notebook"] = (
-        f"{NOTEBOOK}{OF_A_NOTEBOOK}</head><body><main><h1>A notebook</h1>{render_section(verdict, exercise)}"
+        f"{NOTEBOOK}{OF_A_NOTEBOOK}</head><body><main><h1>A notebook</h1>{notebook_section(verdict, exercise)}"
     )
     fixed = judge_text("exercise_03", judge_text.variant("exercise_03", frozenset()))
     exercise = load_exercise(course.description("exercise_03"))
-    texts["fixed"] = render_report(fixed, exercise, attempts)
+    texts["fixed"] = report_page(fixed, exercise, attempts)
     for name, text in texts.items():
         (folder / f"{name}.html").write_text(text, encoding="utf-8")
     export(gradebook, "html", folder / "class", course)

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from grader.report.terminal import render_terminal
 from grader.spec.fragments import make_variant
 from grader.spec.loading import load_exercise
 from grader.student.progress import load_progress
 from grader.verdict.verdict import Result
 from tests.support.commands import run_program
+from tests.support.pages import terminal_page
 from tests.support.paths import ROOT
 from tests.support.sampling import others_slow
 from tests.support.wrong_fixes import wrong_fix
@@ -254,7 +254,7 @@ def test_the_last_lines_that_were_printed_are_shown_with_the_sizes_and_escaped(j
     text = judge_text.variant(EXERCISE, frozenset({"mask-discarded"}))
     told = "for i in range(30): print('line', i, tuple(x.shape), chr(27) + '[31m')"
     verdict = judge_text(EXERCISE, text.replace(PLACE, f"        {told}\n"))
-    page = render_terminal(verdict, load_exercise(judge_text.course.description(EXERCISE)), width=200)
+    page = terminal_page(verdict, load_exercise(judge_text.course.description(EXERCISE)), width=200)
     lines = [line.strip() for line in page.splitlines() if line.strip().startswith("│")]
     assert lines == [f"│ line {number} (1, 3, 4) \\x1b[31m" for number in range(20, 30)]
     assert "it printed with batch=1, tokens=3, input_dim=4, output_dim=6, context_length=8:" in page

@@ -11,10 +11,8 @@ import pytest
 from grader.checks.outcome import FailureKind, Finding, Location, Outcome, Status
 from grader.commands import student
 from grader.errors import UsageError
-from grader.report.html import render_section
 from grader.report.progress import Progress
 from grader.report.tables import Hint, OverviewLine, render_hint, render_overview
-from grader.report.terminal import render_terminal
 from grader.spec.edition import Sealed
 from grader.spec.loading import load_exercise
 from grader.student.changes import changes, restore_starter
@@ -23,6 +21,7 @@ from grader.student.progress import load_progress, remember_verdict, save_progre
 from grader.verdict.attribution import DefectStatus, Reason, UnknownReason
 from grader.verdict.verdict import DefectVerdict, Result, Verdict, not_gradable
 from tests.support.mending import mend_module, mend_notebook
+from tests.support.pages import notebook_section, terminal_page
 
 EXERCISE = "exercise_03"
 DECOY = "exercise_36"
@@ -176,7 +175,7 @@ def test_if_no_check_fails_at_home_the_next_step_is_the_hand_in(own_course, exer
     verdict = msgspec.structs.replace(verdict, checks=[Outcome(check="values", status=Status.PASSED)])
     assert next_hint(own_course, exercise, verdict).steps == []
     assert "hand it in" in next_hint(own_course, exercise, verdict).next_action
-    page = render_terminal(verdict, exercise)
+    page = terminal_page(verdict, exercise)
     assert "Not yet" not in page
     assert "Nothing wrong found here" in page
     assert "Next: hand it in" in page
@@ -241,13 +240,13 @@ def test_a_class_off_by_one_letter_is_named_before_a_reset_is_advised(own_course
         reason=text,
         unloadable=Finding(kind=FailureKind.ENTRY, message=text, names_found=["Block", name[:-1]]),
     )
-    page = " ".join(render_terminal(verdict, exercise).split())
+    page = " ".join(terminal_page(verdict, exercise).split())
     assert f"Next: rename {name[:-1]} to {name}, then grade again: python -m grader {EXERCISE}" in page
     assert f"You probably meant {name[:-1]}:" in next_hint(own_course, exercise, verdict).steps[0]
     other = msgspec.structs.replace(
         verdict, unloadable=Finding(kind=FailureKind.ENTRY, message=text, names_found=["Block", "Mask"])
     )
-    page = " ".join(render_terminal(other, exercise).split())
+    page = " ".join(terminal_page(other, exercise).split())
     assert f"Next: restore the starter and keep a copy of your file: python -m grader reset {EXERCISE}" in page
 
 
@@ -257,11 +256,11 @@ def test_a_page_without_room_breaks_between_what_it_says_and_never_in_a_command(
         file="exercises/exercise_03/attention.py",
         checks=[Outcome(check="a", status=Status.PASSED)],
     )
-    page = render_terminal(verdict, exercise, width=60).splitlines()
+    page = terminal_page(verdict, exercise, width=60).splitlines()
     assert page[:2] == [f"exercise_03 · {exercise.title}", "exercises/exercise_03/attention.py"]
     done = msgspec.structs.replace(verdict, outcome=Result.FIXED)
     sealed = msgspec.structs.replace(exercise, edition=Sealed(hidden_checks=1, defects=[]))
-    assert "seed 1 · 0.00 s" in render_terminal(done, sealed, width=60).splitlines()
+    assert "seed 1 · 0.00 s" in terminal_page(done, sealed, width=60).splitlines()
     shown = render_hint(next_hint(own_course, exercise, verdict), width=40).splitlines()
     assert shown[-1] == "  python -m grader hint exercise_03 1"
 
@@ -269,21 +268,21 @@ def test_a_page_without_room_breaks_between_what_it_says_and_never_in_a_command(
 def test_a_hunt_without_defects_speaks_of_nothing_else(own_course):
     exercise = load_exercise(own_course.description(DECOY))
     verdict = verdict_on(own_course, set(), exercise.id)
-    assert "nothing broke" in render_terminal(verdict, exercise)
+    assert "nothing broke" in terminal_page(verdict, exercise)
 
 
 def test_a_hunt_without_defects_is_right_and_nothing_of_it_was_fixed(own_course):
     exercise = load_exercise(own_course.description(DECOY))
     verdict = verdict_on(own_course, set(), exercise.id)
-    page = render_terminal(verdict, exercise)
+    page = terminal_page(verdict, exercise)
     assert "Right · 10 of 10 points" in page
     assert "Fixed" not in page
-    section = render_section(verdict, exercise)
+    section = notebook_section(verdict, exercise)
     assert "<h3>Why nothing was wrong</h3>" in section
     assert "Fixed" not in section
     for hidden, words in ((0, "Right · 10"), (1, "Right, as far as the checks here can tell · 10")):
         sealed = msgspec.structs.replace(exercise, edition=Sealed(hidden_checks=hidden, defects=[]))
-        assert f"{words} of 10 points" in render_terminal(verdict, sealed)
+        assert f"{words} of 10 points" in terminal_page(verdict, sealed)
 
 
 def test_a_line_that_cannot_be_compiled_is_cut_and_never_wrapped(own_course, exercise):
@@ -297,7 +296,7 @@ def test_a_line_that_cannot_be_compiled_is_cut_and_never_wrapped(own_course, exe
     verdict = msgspec.structs.replace(
         verdict_on(own_course, set()), outcome=Result.NOT_GRADABLE, reason="it cannot be compiled", unloadable=where
     )
-    lines = render_terminal(verdict, exercise, width=60).splitlines()
+    lines = terminal_page(verdict, exercise, width=60).splitlines()
     place = next(number for number, line in enumerate(lines) if line.startswith("     3 │     x = (1 + 1"))
     assert lines[place].endswith("…")
     assert lines[place + 1] == "       │     ^"

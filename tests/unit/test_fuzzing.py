@@ -22,7 +22,6 @@ from hypothesis import strategies as st
 from grader.checks.outcome import Examination, Finding, Outcome
 from grader.errors import SpecError
 from grader.report.json import render_json
-from grader.report.terminal import render_terminal
 from grader.sandbox.torch_import import import_torch
 from grader.spec.loading import read_exercise
 from grader.spec.paths import Course
@@ -48,6 +47,7 @@ from grader.sandbox.protocol import receive_reply  # noqa: E402
 from grader.sandbox.values import TORCH_DTYPES, flatten, from_python  # noqa: E402
 from grader.sandbox.wire import MAX_FRAME_BYTES, ClosedError, MalformedError  # noqa: E402
 from grader.spec.loading import load_exercise  # noqa: E402
+from tests.support.pages import terminal_page  # noqa: E402
 
 COURSE = Course(root=ROOT)
 EXERCISE = "exercise_03"
@@ -324,7 +324,7 @@ def shown(exercise: Any, outcomes: list[Outcome], unloadable: Finding | None) ->
     exercise = msgspec.structs.replace(exercise, defects=[])
     verdict = make_verdict(exercise, Key(digest="", signatures={"": {}}, methods={}), seen, "attention.py", 1)
     json.loads(render_json(verdict))
-    for text in (render_terminal(verdict, exercise), render_json(verdict)):
+    for text in (terminal_page(verdict, exercise), render_json(verdict)):
         assert not {each for each in text if each != "\n" and not each.isprintable()}
         assert len(text) < 20_000
 

@@ -5,11 +5,11 @@ import pytest
 from grader.report.check_names import check_name, check_names
 from grader.report.progress import Progress
 from grader.report.tables import OverviewLine, render_overview
-from grader.report.terminal import render_terminal
 from grader.spec.loading import load_exercise
 from grader.spec.wrong_fixes import load_wrong_fixes
 from grader.student.progress import load_progress
 from grader.verdict.verdict import Result
+from tests.support.pages import terminal_page
 from tests.support.paths import ROOT
 from tests.support.sampling import of_parts, sampled_in_parts
 from tests.support.wrong_fixes import differences
@@ -29,7 +29,7 @@ def test_leaving_the_starter_alone_earns_everything_and_is_explained(judge_text,
     starter = course.pristine(course.editable_files(exercise_id)[0]).read_text(encoding="utf-8")
     verdict = judge_text(exercise_id, starter)
     assert (verdict.outcome, verdict.score, verdict.regressions) == (Result.FIXED, exercise.max_score(), [])
-    assert " ".join(exercise.decoy.split()) in " ".join(render_terminal(verdict, exercise).split())
+    assert " ".join(exercise.decoy.split()) in " ".join(terminal_page(verdict, exercise).split())
 
 
 @pytest.mark.slow
@@ -42,7 +42,7 @@ def test_a_change_that_breaks_a_right_starter_is_told_what_it_broke_and_not_that
     verdicts = judge_text.many(exercise_id, [fix.text for fix in fixes])
     for fix, verdict in zip(fixes, verdicts, strict=True):
         assert differences(verdict, fix.expect) == [], fix.name
-        shown = " ".join(render_terminal(verdict, exercise, width=200).split())
+        shown = " ".join(terminal_page(verdict, exercise, width=200).split())
         assert " ".join(exercise.decoy.split())[:40] not in shown, fix.name
         for check in fix.expect.broken or verdict.regressions[:1]:
             assert check_name(check, check_names(exercise)) in shown, fix.name

@@ -18,15 +18,17 @@ from grader.classroom.gradebook.gradebook import NOT_JUDGED
 from grader.classroom.platforms import LAYOUTS, PLATFORM_EXPORTS
 from grader.errors import UsageError
 from grader.report.html import render_report, render_trap_report
-from grader.report.terminal import render_terminal
+from grader.report.terminal import Screen, render_terminal
 from grader.report.trap import render_trap
+from grader.report.view import ON_PAGES, ON_SCREEN, view_of
 from grader.spec.paths import Course, product_draft, write_product
 from grader.trap.result import TrapResult
 
 EXPORTS: dict[str, ClassExport | VerdictExport] = {
     export.name: export for export in (GradesCsv(), ClassPage(), Junit(), Ctrf(), *PLATFORM_EXPORTS)
 }
-TEXT_WIDTH, TEXT_LINES = 100, 200
+TEXT_SCREEN = Screen(width=100, height=200)
+"""The columns and lines of a text file with feedback."""
 
 MAX_FOLDER_BYTES = 100
 MAX_FAILURES = 10
@@ -87,10 +89,10 @@ def write_feedback(gradebook: Path, folder: Path, exercises: ExerciseLoader) -> 
 
 
 def _feedback(each: Graded) -> dict[str, str]:
-    return {
-        "html": render_report(each.verdict, each.exercise, has_seed=False),
-        "txt": render_terminal(each.verdict, each.exercise, width=TEXT_WIDTH, height=TEXT_LINES, has_seed=False),
-    }
+    on_page, on_screen = (
+        view_of(each.verdict, each.exercise, has_seed=False, room=room) for room in (ON_PAGES, ON_SCREEN)
+    )
+    return {"html": render_report(on_page), "txt": render_terminal(on_screen, TEXT_SCREEN)}
 
 
 def _traps(records: ClassRecords, exercises: ExerciseLoader) -> Iterator[tuple[GradeRow, TrapResult]]:
@@ -104,7 +106,7 @@ def _traps(records: ClassRecords, exercises: ExerciseLoader) -> Iterator[tuple[G
 def _trap_feedback(result: TrapResult) -> dict[str, str]:
     return {
         "html": render_trap_report(result, has_seed=False),
-        "txt": render_trap(result, width=TEXT_WIDTH, has_seed=False),
+        "txt": render_trap(result, width=TEXT_SCREEN.width, has_seed=False),
     }
 
 

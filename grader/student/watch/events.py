@@ -2,15 +2,17 @@
 
 from pathlib import Path
 
-from msgspec import Struct
+from msgspec import Struct, structs
 from rich.text import Text
 
 from grader.checks.outcome import Status
 from grader.report.check_names import check_names, listed_checks
 from grader.report.console import Line, printable, printable_line, render_page
+from grader.report.progress import Progress
 from grader.report.tables import Hint, render_hint
-from grader.report.terminal import ANY_HEIGHT, render_terminal
+from grader.report.terminal import ANY_HEIGHT, Screen, render_terminal
 from grader.report.trap import Details, render_trap
+from grader.report.view import ON_SCREEN, view_of
 from grader.spec.exercise import Exercise
 from grader.trap.result import TrapResult
 from grader.verdict.attribution import DefectStatus
@@ -78,8 +80,7 @@ class VerdictEvent(Struct, frozen=True, kw_only=True):
     """A verdict on the current content of the file.
 
     `at` is the time of day. `is_brief` is true for the first verdict on an exercise that the watch moved on to,
-    `is_repeated` if the student asked for the last verdict again. `known` are the defects fixed before; `failing_sizes`
-    maps defects to the sizes at which they failed, and `listed` are the defects that earlier pages listed.
+    `is_repeated` if the student asked for the last verdict again. `progress` is the progress before the verdict.
     """
 
     exercise: Exercise
@@ -89,9 +90,7 @@ class VerdictEvent(Struct, frozen=True, kw_only=True):
     at: str
     is_brief: bool = False
     is_repeated: bool = False
-    known: frozenset[str] = frozenset()
-    failing_sizes: dict[str, str] = {}
-    listed: list[str] = []
+    progress: Progress = Progress()
 
 
 class WaitingEvent(Struct, frozen=True, kw_only=True):
@@ -138,20 +137,17 @@ MAX_LINE = 1000
 """Characters of one line of a hint or a diff."""
 
 
-class Screen(Struct, frozen=True, kw_only=True):
-    """The terminal: columns, lines, whether it has colours, whether to clear it before a verdict, whether keys work.
+class WatchScreen(Screen, frozen=True, kw_only=True):
+    """The terminal of a watch: whether to clear it before a verdict, and whether keys work.
 
     `height` counts only if the screen is cleared.
     """
 
-    width: int
-    height: int
-    color: bool
     clears: bool
     has_keys: bool
 
 
-def render_event(event: Event, screen: Screen) -> str:
+def render_event(event: Event, screen: WatchScreen) -> str:
     """Render an event as text to print below the earlier output."""
     match event:
         case FollowingEvent():
@@ -174,21 +170,13 @@ def render_event(event: Event, screen: Screen) -> str:
             return _page([Text("Every exercise is fixed.", "bold green")], screen)
 
 
-def _report(event: VerdictEvent, screen: Screen) -> str:
+def _report(event: VerdictEvent, screen: WatchScreen) -> str:
     head = _page(_head(event), screen)
     foot = _page([Text(), *_keys(screen)], screen)
     other_lines = head.count("\n") + 2 + (foot.count("\n") if screen.has_keys else 0)
-    report = render_terminal(
-        event.verdict,
-        event.exercise,
-        width=screen.width,
-        color=screen.color,
-        height=screen.height - other_lines if screen.clears and not event.is_repeated else ANY_HEIGHT,
-        known=event.known,
-        failing_sizes=event.failing_sizes,
-        listed=event.listed,
-        has_head=False,
-    )
+    height = screen.height - other_lines if screen.clears and not event.is_repeated else ANY_HEIGHT
+    view = view_of(event.verdict, event.exercise, event.progress, room=ON_SCREEN)
+    report = render_terminal(view, structs.replace(screen, height=height), has_head=False)
     return (CLEAR if screen.clears else "\n") + head + "\n" + report + (foot if screen.has_keys else "")
 
 
@@ -219,9 +207,9 @@ def _result(event: VerdictEvent) -> Text:
     return Text(f"Now: {fixed}, {verdict.score:g} of {verdict.max_score:g} points.", "dim")
 
 
-def _keys(screen: Screen) -> list[Line]:
+def _keys(screen: WatchScreen) -> list[Line]:
     return [Text(KEYS, "dim")] if screen.has_keys else []
 
 
-def _page(lines: list[Line], screen: Screen) -> str:
+def _page(lines: list[Line], screen: WatchScreen) -> str:
     return render_page(lines, screen.width, color=screen.color)

@@ -235,7 +235,6 @@ class FollowedExercise:
             self._statuses = {defect.id: defect.status for defect in verdict.defects}
             self._graded = verdict
         at = time.strftime("%H:%M:%S")
-        known = frozenset(before.fixed())
         self._last_event = VerdictEvent(
             exercise=load_explained(self._course, self.exercise.id, self.content.read, verdict, spawn=True),
             verdict=verdict,
@@ -243,9 +242,7 @@ class FollowedExercise:
             remark=self.content.remark,
             at=at,
             is_brief=self._is_brief,
-            known=known,
-            failing_sizes=before.failing_sizes,
-            listed=before.listed,
+            progress=before,
         )
         self._is_brief = False
         return self._last_event

@@ -12,11 +12,11 @@ import pytest
 from grader.checks.outcome import FailureKind, Finding, Location, Outcome, Status
 from grader.report.console import printable, printable_line, printable_lines
 from grader.report.json import render_json
-from grader.report.terminal import render_terminal
 from grader.spec.loading import load_exercise
 from grader.verdict.attribution import DefectStatus, Reason, UnknownReason
 from grader.verdict.verdict import DefectVerdict, Result, Verdict
 from tests.support.hostile import at_import, starter
+from tests.support.pages import terminal_page
 
 NASTY = (
     "\x1b[2J\x1b]0;owned\x07"  # clears the screen, names the window
@@ -85,11 +85,11 @@ def exercise(course):
 
 @pytest.mark.parametrize("outcome", list(Result))
 def test_a_terminal_gets_nothing_but_text_and_our_own_colours(exercise, outcome):
-    screen = render_terminal(verdict_of(NASTY, outcome), exercise, width=4000)
+    screen = terminal_page(verdict_of(NASTY, outcome), exercise, width=4000)
     assert all(map(is_plain, screen.removesuffix("\n").split("\n"))), screen
     assert VISIBLE in screen
-    assert len(screen.splitlines()) == len(render_terminal(verdict_of("x", outcome), exercise, width=4000).splitlines())
-    coloured = render_terminal(verdict_of(NASTY, outcome), exercise, width=4000, color=True)
+    assert len(screen.splitlines()) == len(terminal_page(verdict_of("x", outcome), exercise, width=4000).splitlines())
+    coloured = terminal_page(verdict_of(NASTY, outcome), exercise, width=4000, color=True)
     codes = {part.partition("m")[0] for part in coloured.split("\x1b[")[1:]}
     assert codes <= {"0", "1", "2", "31", "32", "33", "1;31", "1;32", "1;33"}
     assert is_plain(coloured.replace("\x1b[", "").replace("\n", ""))
@@ -108,7 +108,7 @@ def test_json_holds_nothing_but_visible_characters_and_says_the_same(outcome):
 @pytest.mark.parametrize("outcome", list(Result))
 def test_a_text_without_end_is_cut_and_the_cut_is_counted(exercise, outcome):
     verdict = verdict_of("x y" * 1_000_000, outcome)
-    for shown in (render_terminal(verdict, exercise), render_json(verdict)):
+    for shown in (terminal_page(verdict, exercise), render_json(verdict)):
         assert len(shown) < 30_000
         assert " more characters)" in shown
 

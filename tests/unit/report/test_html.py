@@ -21,7 +21,6 @@ from grader.checks.outcome import (
     SizeComparison,
     Status,
 )
-from grader.report.html import render_report, render_section
 from grader.report.json import to_dict
 from grader.report.picture import draw, shaded
 from grader.report.progress import Attempt
@@ -30,6 +29,7 @@ from grader.spec.loading import load_exercise
 from grader.spec.properties import MatchesReference, ReturnsShapes
 from grader.verdict.attribution import DefectStatus
 from grader.verdict.verdict import DefectVerdict, Result, Verdict
+from tests.support.pages import notebook_section, report_page
 
 PAYLOADS = [
     "<script>alert(1)</script>",
@@ -105,7 +105,7 @@ def test_equal_descriptions_and_findings_of_several_checks_are_shown_once(exerci
     exercise = msgspec.structs.replace(exercise, checks=tried)
     checks = [Outcome(check=name, status=Status.FAILED, finding=finding) for name in names]
     verdict = msgspec.structs.replace(verdict_saying("x", exercise), checks=checks)
-    page = html.unescape(render_report(verdict, exercise))
+    page = html.unescape(report_page(verdict, exercise))
     descriptions = [(type(check).__doc__ or "").split("\n\n")[0] for check in tried[1:]]
     assert [page.count(each) for each in descriptions] == [1, 1]
     assert page.count("see finding 1") == len(names)
@@ -120,7 +120,7 @@ def values(expected: list[list[float]], seen: list[list[float]]) -> Picture:
 @pytest.mark.parametrize("payload", PAYLOADS)
 def test_text_of_a_submission_is_escaped(payload: str, exercise) -> None:
     attempts = [Attempt(at=0.0, outcome=Result.NOT_FIXED, score=0.0, fixed=0, defects=2)]
-    page = render_report(verdict_saying(payload, exercise), exercise, attempts)
+    page = report_page(verdict_saying(payload, exercise), exercise, attempts)
     tags = Tags(page)
     assert tags.names <= ALLOWED
     assert not [name for name, _ in tags.attributes if name.startswith("on")]
@@ -135,14 +135,14 @@ def test_a_not_gradable_verdict_escapes_its_reason_and_line(exercise) -> None:
     spoilt = msgspec.structs.replace(
         verdict_saying("x", exercise), outcome=Result.NOT_GRADABLE, reason=PAYLOADS[0], unloadable=where, checks=[]
     )
-    section = render_section(spoilt, exercise)
+    section = notebook_section(spoilt, exercise)
     assert "&lt;script&gt;" in section
     assert Tags(section).names <= ALLOWED
 
 
 def test_nothing_is_asked_of_any_other_place(exercise) -> None:
     picture = values([[0.0, 1.0], [2.0, -1.0]], [[0.5, 1.0], [float("nan"), -1.0]])
-    page = render_report(verdict_saying("x", exercise, picture), exercise)
+    page = report_page(verdict_saying("x", exercise, picture), exercise)
     assert "<svg" in page
     addresses = re.findall(r"(?:https?:)?//[\w.]+", page)
     assert set(addresses) <= {"http://www.w3.org"}  # names of the SVG's vocabulary, not places
@@ -153,7 +153,7 @@ def test_nothing_is_asked_of_any_other_place(exercise) -> None:
 def test_no_defect_that_is_still_there_is_named_for_any_variant(judge_text, exercise) -> None:
     for subset in exercise.subsets():
         verdict = judge_text("exercise_03", judge_text.variant("exercise_03", subset))
-        page = render_report(verdict, exercise)
+        page = report_page(verdict, exercise)
         for defect in exercise.defects:
             if defect.id in subset:
                 assert defect.id not in page
@@ -254,7 +254,7 @@ def test_a_page_shows_the_way_in_which_values_are_wrong(exercise) -> None:
     verdict = msgspec.structs.replace(
         verdict_saying("x", exercise), checks=[Outcome(check="values", status=Status.FAILED, finding=finding)]
     )
-    assert "<p>Every element is 3 times what was expected.</p>" in render_section(verdict, exercise)
+    assert "<p>Every element is 3 times what was expected.</p>" in notebook_section(verdict, exercise)
 
 
 def test_a_caret_stands_below_the_place_of_a_syntax_error(exercise) -> None:
@@ -266,7 +266,7 @@ def test_a_caret_stands_below_the_place_of_a_syntax_error(exercise) -> None:
     refused = msgspec.structs.replace(
         verdict_saying("x", exercise), outcome=Result.NOT_GRADABLE, reason="SyntaxError", unloadable=where, checks=[]
     )
-    (line, caret) = re.findall(r'<pre class="source"[^>]*>(.*?)</pre>', render_section(refused, exercise), re.DOTALL)[
+    (line, caret) = re.findall(r'<pre class="source"[^>]*>(.*?)</pre>', notebook_section(refused, exercise), re.DOTALL)[
         0
     ].split("\n")
     assert html.unescape(line)[caret.index("^")] == "("
@@ -282,7 +282,7 @@ def test_a_crash_that_many_checks_see_is_told_once_and_pointed_to_by_the_others(
     names = ("values", "full-context", "returns_shapes")
     checks = [Outcome(check=name, status=Status.CRASHED, finding=crash) for name in names]
     verdict = msgspec.structs.replace(verdict_saying("x", exercise), checks=checks)
-    page = render_report(verdict, exercise)
+    page = report_page(verdict, exercise)
     assert page.count("boom in the middle") == 1
     assert page.count("<p>see finding 1</p>") == 3
 
@@ -292,17 +292,17 @@ def test_attempts_are_a_chart_and_a_folded_table(exercise) -> None:
         Attempt(at=1.7e9 + number, outcome=Result.NOT_FIXED, score=score, fixed=0, defects=2)
         for number, score in enumerate((0.0, 3.5, 7.0))
     ]
-    page = render_report(verdict_saying("x", exercise), exercise, attempts)
+    page = report_page(verdict_saying("x", exercise), exercise, attempts)
     assert "points of the last 3 attempts, from 0 to 7" in page
     assert "<summary>3 attempts, newest last</summary>" in page
-    assert "points of the last" not in render_report(verdict_saying("x", exercise), exercise, attempts[:1])
+    assert "points of the last" not in report_page(verdict_saying("x", exercise), exercise, attempts[:1])
 
 
 def test_a_notebook_names_magics_as_the_next_steps_and_a_page_commands(exercise) -> None:
     verdict = msgspec.structs.replace(verdict_saying("x", exercise), defects=[defect(DefectStatus.PRESENT)])
-    assert f"%hint {exercise.id}" in render_section(verdict, exercise)
-    assert "python -m grader" not in render_section(verdict, exercise)
-    assert f"python -m grader hint {exercise.id}" in render_report(verdict, exercise)
+    assert f"%hint {exercise.id}" in notebook_section(verdict, exercise)
+    assert "python -m grader" not in notebook_section(verdict, exercise)
+    assert f"python -m grader hint {exercise.id}" in report_page(verdict, exercise)
 
 
 def defect(status: DefectStatus) -> DefectVerdict:
@@ -323,18 +323,18 @@ def test_a_file_that_cannot_run_is_to_be_fixed_and_graded_again(exercise) -> Non
         verdict_saying("x", exercise), outcome=Result.NOT_GRADABLE, reason="SyntaxError", unloadable=where, checks=[]
     )
     again = f"Fix attention.py, line 28, column 1, then grade again: python -m grader {exercise.id}"
-    assert next_step_texts(render_report(refused, exercise)) == [again]
-    assert next_step_texts(render_section(refused, exercise)) == [again.replace("python -m grader", "%grade")]
+    assert next_step_texts(report_page(refused, exercise)) == [again]
+    assert next_step_texts(notebook_section(refused, exercise)) == [again.replace("python -m grader", "%grade")]
     empty = msgspec.structs.replace(refused, unloadable=None)
-    assert next_step_texts(render_report(empty, exercise)) == [
+    assert next_step_texts(report_page(empty, exercise)) == [
         f"Restore the starter and keep a copy of your file: python -m grader reset {exercise.id}"
     ]
-    assert next_step_texts(render_section(empty, exercise)) == [
+    assert next_step_texts(notebook_section(empty, exercise)) == [
         f"Fix the cell and run it, then grade again: %grade {exercise.id}"
     ]
 
 
-@pytest.mark.parametrize("render", [render_report, render_section])
+@pytest.mark.parametrize("render", [report_page, notebook_section])
 def test_a_file_in_which_only_the_hand_in_can_find_a_fault_is_to_be_handed_in(render, exercise) -> None:
     verdict = msgspec.structs.replace(
         verdict_saying("x", exercise),
@@ -354,7 +354,7 @@ def test_after_a_fix_a_page_names_the_extra_that_is_left_and_the_origin(exercise
         checks=[Outcome(check="values", status=Status.PASSED)],
         defects=[extra],
     )
-    report, section = render_report(fixed, exercise), render_section(fixed, exercise)
+    report, section = report_page(fixed, exercise), notebook_section(fixed, exercise)
     assert next_step_texts(report) == [
         f"Find the extra bug that is left: python -m grader hint {exercise.id}",
         f"Compare with the reference: python -m grader solution {exercise.id}",
@@ -364,7 +364,7 @@ def test_after_a_fix_a_page_names_the_extra_that_is_left_and_the_origin(exercise
     assert html.escape(exercise.source.url) in report
 
 
-@pytest.mark.parametrize("render", [render_report, render_section])
+@pytest.mark.parametrize("render", [report_page, notebook_section])
 def test_a_page_says_how_to_claim_that_nothing_is_wrong(render, exercise) -> None:
     passed = msgspec.structs.replace(
         verdict_saying("x", exercise), checks=[Outcome(check="values", status=Status.PASSED)]
@@ -383,15 +383,15 @@ def test_advice_of_a_check_that_passes_is_no_finding(exercise) -> None:
     checks = [Outcome(check="values", status=Status.PASSED, advice="name <b>both</b> lengths")]
     verdict = msgspec.structs.replace(verdict_saying("x", exercise), outcome=Result.FIXED, checks=checks)
     advice = "<p><strong>Advice (costs no points):</strong> name &lt;b&gt;both&lt;/b&gt; lengths</p>"
-    assert advice in render_section(verdict, exercise)
-    assert advice in render_report(verdict, exercise)
+    assert advice in notebook_section(verdict, exercise)
+    assert advice in report_page(verdict, exercise)
     (check,) = to_dict(verdict)["checks"]
     assert (check["finding"], check["advice"]) == ("", "name <b>both</b> lengths")
 
 
 def test_checks_that_pass_are_folded_and_the_others_are_not(exercise) -> None:
     checks = [Outcome(check="values", status=Status.PASSED), Outcome(check="full-context", status=Status.TIMED_OUT)]
-    page = render_report(msgspec.structs.replace(verdict_saying("x", exercise), checks=checks), exercise)
+    page = report_page(msgspec.structs.replace(verdict_saying("x", exercise), checks=checks), exercise)
     assert "<details open><summary>1 checks that do not pass</summary>" in page
     assert "<details><summary>1 checks that pass</summary>" in page
 
@@ -399,6 +399,6 @@ def test_checks_that_pass_are_folded_and_the_others_are_not(exercise) -> None:
 def test_the_page_says_which_checks_did_not_run_before_the_verdict(exercise) -> None:
     verdict = msgspec.structs.replace(verdict_saying("x", exercise), outcome=Result.FIXED, checks=[])
     sealed = msgspec.structs.replace(exercise, edition=Sealed(hidden_checks=1, defects=[]))
-    section = render_section(verdict, sealed)
+    section = notebook_section(verdict, sealed)
     note = f"<strong>0 of {len(exercise.checks) + 1} checks run here."
     assert section.index(note) < section.index("<strong>Fixed, as far as the checks here can tell")

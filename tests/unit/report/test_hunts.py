@@ -6,11 +6,11 @@ import msgspec
 import pytest
 
 from grader.report.tables import OverviewLine, render_hint, render_overview
-from grader.report.terminal import render_terminal
 from grader.spec.loading import load_exercise
 from grader.student.hints import next_hint
 from grader.student.progress import load_progress, remember_verdict
-from grader.student.watch.events import Screen, VerdictEvent, compare, render_event
+from grader.student.watch.events import VerdictEvent, WatchScreen, compare, render_event
+from tests.support.pages import terminal_page
 from tests.support.paths import CORPUS
 from tests.support.sampling import others_slow
 
@@ -51,8 +51,8 @@ def screens(course, exercise, verdicts, width: int, *, color: bool) -> str:
     before = None
     for verdict in verdicts:
         progress = load_progress(course, exercise.id)
-        known, sizes = progress.fixed(), progress.failing_sizes
-        page = render_terminal(verdict, exercise, width=width, color=color, known=known, failing_sizes=sizes)
+        unlisted = msgspec.structs.replace(progress, listed=[])
+        page = terminal_page(verdict, exercise, unlisted, width=width, color=color)
         show(exercise.id, page)
         if before is not None:
             change = compare(progress.statuses, before, verdict)
@@ -62,10 +62,9 @@ def screens(course, exercise, verdicts, width: int, *, color: bool) -> str:
                 change=change,
                 remark="",
                 at="12:00:00",
-                known=frozenset(known),
-                failing_sizes=sizes,
+                progress=unlisted,
             )
-            screen = Screen(width=width, height=LINES_OF_A_WATCH, color=color, clears=True, has_keys=True)
+            screen = WatchScreen(width=width, height=LINES_OF_A_WATCH, color=color, clears=True, has_keys=True)
             watched = render_event(event, screen).replace("\x1b[H\x1b[2J\x1b[3J", "")
             show(f"watch {exercise.id}", watched)
         remember_verdict(course, verdict)
@@ -102,7 +101,9 @@ def test_a_watch_fits_its_screen_with_the_news_first(judge_text, own_course, exe
             remark="",
             at="12:00:00",
         )
-        page = render_event(event, Screen(width=80, height=LINES_OF_A_WATCH, color=False, clears=True, has_keys=True))
+        page = render_event(
+            event, WatchScreen(width=80, height=LINES_OF_A_WATCH, color=False, clears=True, has_keys=True)
+        )
         lines = page.replace("\x1b[H\x1b[2J\x1b[3J", "").splitlines()
         assert lines[0].startswith("attention.py · 12:00:00")
         assert len(lines) <= LINES_OF_A_WATCH, page

@@ -10,17 +10,17 @@ from msgspec import structs
 
 from grader.checks.outcome import Status
 from grader.checks.runner import Runner
-from grader.report.html import NotebookVerdict, render_section
+from grader.report.html import NotebookVerdict
 from grader.report.json import render_json
 from grader.report.phrases import missed_tests
 from grader.report.tables import render_hunts
-from grader.report.terminal import render_terminal
 from grader.spec.exercise import Limits, Seconds
 from grader.spec.loading import load_exercise
 from grader.submission import submission_from_text
 from grader.verdict.key_making import find_key
 from grader.verdict.verdict import Verdict, make_verdict
 from tests.support.judging import SEED
+from tests.support.pages import notebook_section, terminal_page
 from tests.support.paths import CORPUS
 
 EXERCISES = [f"exercise_{number:02}" for number in range(1, 8)]
@@ -103,7 +103,7 @@ def screen(course, verdict_of):
     def screen(name: str, width: int = WIDTH, *, color: bool = False) -> str:
         verdict = verdict_of(name)
         exercise = load_exercise(course.description(verdict.exercise))
-        return render_terminal(verdict, exercise, width=width, color=color)
+        return terminal_page(verdict, exercise, width=width, color=color)
 
     return screen
 
@@ -135,7 +135,7 @@ def test_a_page_does_not_deny_a_regression_while_nothing_explains_a_finding(judg
     verdict = judge_text("exercise_21", turned)
     exercise = load_exercise(judge_text.course.description("exercise_21"))
     assert verdict.regressions == []
-    assert "can't tell yet whether anything else broke" in render_terminal(verdict, exercise)
+    assert "can't tell yet whether anything else broke" in terminal_page(verdict, exercise)
 
 
 def test_usual_tests_of_one_thing_at_several_sizes_are_named_together():
@@ -204,7 +204,7 @@ def test_json_is_one_object_of_the_promised_keys(verdict_of, name):
 @pytest.mark.parametrize(("name", "times"), [("starter", 0), ("stretch_left", 1), ("fixed", 1)])
 def test_which_usual_tests_missed_a_defect_is_told_after_its_fix_and_once(verdict_of, screen, course, name, times):
     exercise = load_exercise(course.description(verdict_of(name).exercise))
-    html, output = (render(verdict_of(name), exercise) for render in (render_section, NotebookVerdict))
+    html, output = (render(verdict_of(name), exercise) for render in (notebook_section, NotebookVerdict))
     for page in (screen(name), html, repr(output)):
         assert page.count("passes the usual tests") == times
 
@@ -215,7 +215,7 @@ def test_a_page_says_once_that_nothing_could_be_graded(screen):
 
 @pytest.mark.parametrize(("exercise_id", "called"), [("exercise_32", "optimizer"), ("exercise_33", "training step")])
 def test_a_page_uses_the_name_of_the_kind(verdict_of, screen, course, exercise_id, called):
-    html = render_section(verdict_of(exercise_id), load_exercise(course.description(exercise_id)))
+    html = notebook_section(verdict_of(exercise_id), load_exercise(course.description(exercise_id)))
     assert f"What your {called} does (" in screen(exercise_id)
     assert f"What your {called} does (" in html
 
@@ -223,7 +223,7 @@ def test_a_page_uses_the_name_of_the_kind(verdict_of, screen, course, exercise_i
 def test_a_defects_note_goes_below_its_row_on_a_narrow_page(judge_text):
     exercise = load_exercise(judge_text.course.description("exercise_32"))
     verdict = judge_text(exercise.id, judge_text.variant(exercise.id, frozenset()))
-    lines = render_terminal(verdict, exercise, width=60).splitlines()
+    lines = terminal_page(verdict, exercise, width=60).splitlines()
     marks = [number for number, line in enumerate(lines) if line.startswith("✓")]
     assert marks[1] - marks[0] > 2
     assert all(line.startswith("  ") for line in lines[marks[0] + 1 : marks[1]])
@@ -251,7 +251,7 @@ def test_control_and_direction_changing_characters_of_a_submission_are_spelled_o
     before = "        # (B, T, I)\n" if place == "forward" else "import torch\n"
     indent = " " * (len(before) - len(before.lstrip()))
     verdict = judge_text("exercise_03", text.replace(before, f"{indent}{crash}\n", 1))
-    shown = render_terminal(verdict, load_exercise(course.description("exercise_03")), width=WIDTH)
+    shown = terminal_page(verdict, load_exercise(course.description("exercise_03")), width=WIDTH)
     for rendered in (shown, render_json(verdict)):
         assert "evil" in rendered
         assert {unicodedata.category(character) for character in rendered if character != "\n"} & {"Cc", "Cf"} == set()

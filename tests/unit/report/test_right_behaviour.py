@@ -5,11 +5,11 @@ from msgspec import structs
 
 from grader.checks.outcome import Diagnosis, DiagnosisKind, FailureKind, Finding, Outcome, Status
 from grader.report.right_behaviour import right_behaviour
-from grader.report.terminal import render_terminal
 from grader.spec.exercise import Exercise
 from grader.spec.loading import load_exercise
 from grader.spec.paths import Course
 from grader.verdict.verdict import Result, Verdict
+from tests.support.pages import terminal_page
 
 WRONG = Finding(kind=FailureKind.VALUES, item="output", expected="1", observed="2")
 LEAK = Finding(kind=FailureKind.LEAK, action="changing token 1", item="output", place="token 0", expected="no change")
@@ -51,7 +51,7 @@ def test_experiments_that_came_out_right_are_listed_the_most_telling_first(exerc
         "Changing one sample changes no other sample's output.",
         "Nothing is dropped in evaluation.",
     ]
-    assert found[0] in render_terminal(verdict_with(exercise, values=WRONG), exercise, width=200)
+    assert found[0] in terminal_page(verdict_with(exercise, values=WRONG), exercise, width=200)
 
 
 def test_an_experiment_that_failed_is_not_called_right(exercise: Exercise) -> None:

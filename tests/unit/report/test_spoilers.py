@@ -13,18 +13,18 @@ from grader.classroom.gradebook.class_records import GradeRow
 from grader.errors import UsageError
 from grader.report.causes import group_causes, hiding_crash
 from grader.report.findings import sentence
-from grader.report.html import NotebookVerdict, render_report
+from grader.report.html import NotebookVerdict
 from grader.report.progress import Progress
 from grader.report.tables import OverviewLine, render_hint, render_overview
-from grader.report.terminal import render_terminal
 from grader.spec.fragments import make_near_miss
 from grader.spec.loading import load_exercise
 from grader.spec.paths import Course
 from grader.student.cards import predictions
 from grader.student.hints import next_hint
 from grader.student.progress import load_progress, remember_verdict, save_progress
-from grader.student.watch.events import Screen, VerdictEvent, compare, render_event
+from grader.student.watch.events import VerdictEvent, WatchScreen, compare, render_event
 from grader.verdict.attribution import DefectStatus
+from tests.support.pages import report_page, terminal_page
 from tests.support.paths import ROOT
 from tests.support.sampling import sampled, subsets_to_judge
 
@@ -39,15 +39,15 @@ PLATFORMS = {each.name: each for each in EXPORTS.values() if isinstance(each, Ve
 def pages(course, exercise, verdict, before) -> dict[str, str]:
     """All that is shown of a verdict: terminal, watch, list, every step of every hint, report, notebook, platforms."""
     found = {
-        "terminal": render_terminal(verdict, exercise, width=1000),
-        "narrow": render_terminal(verdict, exercise, width=80, height=24),
+        "terminal": terminal_page(verdict, exercise, width=1000),
+        "narrow": terminal_page(verdict, exercise, width=80, height=24),
         "list": render_overview(
             [OverviewLine(exercise=exercise.id, title=exercise.title, progress=load_progress(course, exercise.id))]
         ),
     }
     statuses = {} if before is None else {each.id: each.status for each in before.defects}
     change = compare(statuses, before, verdict)
-    screen = Screen(width=80, height=24, color=False, clears=True, has_keys=True)
+    screen = WatchScreen(width=80, height=24, color=False, clears=True, has_keys=True)
     found["watch"] = render_event(
         VerdictEvent(exercise=exercise, verdict=verdict, change=change, remark="", at="12:00:00"), screen
     )
@@ -58,7 +58,7 @@ def pages(course, exercise, verdict, before) -> dict[str, str]:
     asked = predictions(exercise, verdict)
     found["guide"] = "\n".join("\n".join([each.question.text, *each.question.options, each.happens]) for each in asked)
     save_progress(course, exercise.id, Progress())
-    drawn = render_report(verdict, exercise, load_progress(course, exercise.id).attempts)
+    drawn = report_page(verdict, exercise, load_progress(course, exercise.id).attempts)
     found["report"] = html.unescape(drawn)
     shown = NotebookVerdict(verdict, exercise)
     found["notebook"] = html.unescape("\n".join(shown._repr_mimebundle_().values()))
@@ -191,6 +191,6 @@ def test_no_page_shows_findings_behind_a_crash(own_course, judge_text):
 def test_names_are_shown_to_those_who_ask_for_them(judge_text, course):
     exercise = load_exercise(course.description("exercise_03"))
     verdict = judge_text("exercise_03", judge_text.variant("exercise_03", frozenset({"mask-discarded"})))
-    assert "mask-discarded" not in render_terminal(verdict, exercise)
-    assert "mask-discarded" in render_terminal(verdict, exercise, names=True)
+    assert "mask-discarded" not in terminal_page(verdict, exercise)
+    assert "mask-discarded" in terminal_page(verdict, exercise, names=True)
     assert msgspec.structs.replace(verdict, seconds=0.0).defects[0].id == "mask-discarded"

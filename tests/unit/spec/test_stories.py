@@ -6,11 +6,12 @@ import pytest
 from msgspec import structs
 
 from grader.checks.outcome import FailureKind, Finding, Map, Outcome, Picture, PictureKind, SizeComparison, Status
-from grader.report.terminal import render_terminal
+from grader.report.progress import Progress
 from grader.spec.exercise import Exercise
 from grader.spec.loading import load_exercise
 from grader.verdict.attribution import DefectStatus
 from grader.verdict.verdict import DefectVerdict, Result, Verdict
+from tests.support.pages import terminal_page
 from tests.support.paths import ROOT
 
 EXERCISES = sorted(path.name for path in (ROOT / "exercises").glob("exercise_*"))
@@ -121,7 +122,7 @@ def test_the_readmes_opening_screen_is_the_page_of_an_invented_exercise(course):
     block = readme.partition("```\n")[2].partition("```")[0]
     exercise, verdict = invented(course)
     assert exercise.id not in course.exercise_ids()
-    assert block == render_terminal(verdict, exercise, width=100, known={"axis"})
+    assert block == terminal_page(verdict, exercise, Progress(statuses={"axis": DefectStatus.FIXED}))
 
 
 ROW = re.compile(r"^\| \[(exercise_\d+)\]\(\1/README\.md\) ([●○]{5}) \|(.*)\|$", re.MULTILINE)

@@ -4,7 +4,6 @@ import re
 
 import pytest
 
-from grader.report.terminal import render_terminal
 from grader.spec.loading import load_exercise
 from grader.submission.choice import choice_of
 from grader.verdict.attribution import DefectStatus
@@ -12,6 +11,7 @@ from grader.verdict.judging_files import judge_file
 from grader.verdict.verdict import Result
 from tests.support.forgetting import forget_descriptions
 from tests.support.notebooks import code, markdown, notebook
+from tests.support.pages import terminal_page
 from tests.support.sampling import others_slow
 
 EXERCISE = "exercise_03"
@@ -32,7 +32,7 @@ def grade(course, tmp_path):
         path.write_bytes(content if isinstance(content, bytes) else content.encode())
         forget_descriptions()  # a test may grade several files
         verdict = judge_file(course, EXERCISE, choice_of(path), seed=5)
-        screen = render_terminal(verdict, load_exercise(course.description(EXERCISE)), width=400)
+        screen = terminal_page(verdict, load_exercise(course.description(EXERCISE)), width=400)
         assert "Traceback" not in screen
         assert verdict.exit_code() == (0 if verdict.outcome is Result.FIXED else 1)
         return verdict, screen

@@ -12,6 +12,7 @@ from grader.classroom.gradebook.rows import time_text
 from grader.classroom.platforms.platform import Autograder
 from grader.errors import UsageError
 from grader.report.html import render_report
+from grader.report.view import view_of
 from grader.spec.exercise import Exercise
 from grader.verdict.verdict import Verdict
 
@@ -67,7 +68,7 @@ class Classroom50(Autograder, VerdictExport):
     def results(self, verdict: Verdict, exercise: Exercise, remark: str) -> dict[str, str]:
         """Return result.json and a report, which names the graded file; `remark` is in the workflow's log."""
         hand_in = HandIn.from_environment(os.environ, time_text())
-        return {"": _render(verdict, exercise, hand_in), REPORT: render_report(verdict, exercise)}
+        return {"": _render(verdict, exercise, hand_in), REPORT: render_report(view_of(verdict, exercise))}
 
     def render_export(self, graded: Graded) -> str:
         """Return result.json. A gradebook has no URLs, so tag, commit, release and review contain the file's name."""

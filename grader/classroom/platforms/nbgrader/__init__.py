@@ -24,6 +24,7 @@ from grader.classroom.layouts.units import Unit, has_landmark
 from grader.classroom.platforms.platform import Autograder, Package, PlatformLayout
 from grader.report.console import printable_lines
 from grader.report.terminal import render_terminal
+from grader.report.view import ON_SCREEN, view_of
 from grader.spec.exercise import Exercise
 from grader.spec.exercise_names import EXERCISE_NAME, exercise_id_of, exercise_number
 from grader.verdict.verdict import Verdict
@@ -37,7 +38,6 @@ COMPANIONS = frozenset(
 COURSE_FILES = {"gradebook.db", "nbgrader_config.py"}
 STAMP = re.compile(r"(?P<time>[\d-]+ [\d:.]+)\s*(?P<zone>\S*)")
 MAX_STAMP_BYTES = 200
-PAGE_WIDTH = 100
 
 GRADE_CELL = "judged"
 """The id of the notebook cell from which nbgrader reads the points."""
@@ -125,7 +125,7 @@ class Nbgrader(PlatformLayout, Autograder):
         return {Path("source") / exercise.id / starter.name: content.encode()}
 
     def results(self, verdict: Verdict, exercise: Exercise, remark: str) -> dict[str, str]:
-        page = render_terminal(verdict, exercise, width=PAGE_WIDTH, color=False)
+        page = render_terminal(view_of(verdict, exercise, room=ON_SCREEN))
         page = f"{printable_lines(remark)}\n\n{page}" if remark else page
         return {"": msgspec.json.encode({"points": float(verdict.judged_score()), "page": page}).decode()}
 
