@@ -54,7 +54,7 @@ def write_autograder(course: Course, exercise_id: str, platform: str, output: Pa
 
     key = _prove(course, exercise_id)
     exercise = load_exercise(course.description(exercise_id))
-    package = Package(course=course, exercise=exercise, story=_story(course, exercise_id))
+    package = Package(course=course, exercise=exercise, story=course.story(exercise_id))
     chosen = AUTOGRADERS[platform]
 
     with tempfile.TemporaryDirectory(prefix="autograder-") as temporary:
@@ -113,12 +113,6 @@ def _render(platform: Autograder, package: Package, template: str) -> str:
         module=Path(package.course.module_name(exercise.id)).stem,
         **platform.template_values(package),
     )
-
-
-def _story(course: Course, exercise_id: str) -> str:
-    """Return the exercise's README without the commands."""
-    story = course.exercise_folder(exercise_id) / "README.md"
-    return story.read_text(encoding="utf-8").partition("\n## How to work on it")[0]
 
 
 def _course_files(package: Package) -> dict[Path, bytes]:

@@ -14,9 +14,6 @@ from grader.spec.paths import Course
 CANARIES = uuid.UUID("3b0c2f6e-51f2-5d0c-8a53-6e0d5a4a7f19")
 """The namespace of the canaries. It never changes, so that a canary names one hunt in every version of the course."""
 
-HOW_TO_WORK = "\n## How to work on it"
-"""The heading of a README's section for people at a keyboard, which is not part of the prompt."""
-
 NO_LICENSE = "The licence of this source is not recorded. Look it up at the source before you redistribute the starter."
 
 
@@ -62,7 +59,6 @@ def hunt_of(course: Course, exercise_id: str) -> Hunt:
     """Return one hunt; raise `UsageError` if there is none of this id."""
     course.require(exercise_id)
     exercise = load_exercise(course.description(exercise_id))
-    readme = (course.exercise_folder(exercise_id) / "README.md").read_text(encoding="utf-8")
     file_name = course.module_name(exercise_id)
     return Hunt(
         id=exercise_id,
@@ -71,7 +67,7 @@ def hunt_of(course: Course, exercise_id: str) -> Hunt:
         entry=exercise.interface.entry(),
         theme=exercise.theme,
         difficulty=exercise.difficulty,
-        prompt=readme.partition(HOW_TO_WORK)[0].strip() + "\n",
+        prompt=course.story(exercise_id).strip() + "\n",
         starter=(course.starters(exercise_id) / file_name).read_text(encoding="utf-8"),
         file_name=file_name,
         counted_defects=_counted_defects(exercise),

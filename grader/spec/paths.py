@@ -19,6 +19,9 @@ PACKAGE = Path(__file__).resolve().parents[1]
 
 MAX_NAMED = 9
 
+HOW_TO_WORK = "\n## How to work on it"
+"""The heading of the last section of an exercise's README."""
+
 STARTERS = ".starter"
 
 SEALED = ".sealed"
@@ -69,6 +72,11 @@ class Course:
 
     def exercise_folder(self, exercise_id: str) -> Path:
         return self.root / "exercises" / exercise_id
+
+    def story(self, exercise_id: str) -> str:
+        """Return the exercise's README without the section for people who work at a keyboard."""
+        readme = self.exercise_folder(exercise_id) / "README.md"
+        return readme.read_text(encoding="utf-8").partition(HOW_TO_WORK)[0]
 
     def module_name(self, exercise_id: str) -> str:
         """Return the file name of the exercise's module and starter, such as `attention.py`."""

@@ -12,11 +12,10 @@ import yaml
 from msgspec import structs, to_builtins
 
 from grader.author.scaffold import grading_cell, make_cells
-from grader.evaluation.catalogue import HOW_TO_WORK
 from grader.evaluation.fresh.made import Made
 from grader.spec.document import Dumper
 from grader.spec.exercise import Exercise
-from grader.spec.paths import Course
+from grader.spec.paths import HOW_TO_WORK, Course
 from grader.student.notebook_file import notebook_content
 from grader.verdict.digest import key_digest
 from grader.verdict.key import Key, encode_key
