@@ -70,21 +70,26 @@ def _definition_of(entry: str, statements: list[_Statement]) -> list[_Statement]
         name = min(names - resolved)
         resolved.add(name)
         bindings = _current_binding(name, [each for each in statements if name in each.binds])
-        parts = list(bindings)
-        if bindings and not bindings[0].is_import:
-            later = statements[statements.index(bindings[0]) :]
-            parts += [each for each in later if name in each.changes | each.calls_methods_of]
-        elif bindings:
-            parts += [each for each in statements if name in each.changes]
+        later = statements[statements.index(bindings[0]) if bindings else len(statements) :]
+        is_module = bool(bindings) and bindings[0].is_import  # most calls of a module's functions do not change it
+        parts = bindings + [
+            each for each in later if name in each.changes or (name in each.calls_methods_of and not is_module)
+        ]
         needed += [each for each in parts if each not in needed]
         names |= {used for each in parts for used in each.uses}
     return needed
 
 
 def _current_binding(name: str, bindings: list[_Statement]) -> list[_Statement]:
-    """Return the last statement that binds the name to a new value, and the later ones that may rebind it."""
+    """Return the last statement that binds the name to a new value, and the later ones that may rebind it.
+
+    If it is an import, the imports before it come first, because a module is the same object after each of them.
+    """
     fresh = [number for number, each in enumerate(bindings) if name not in each.rebinds]
-    return bindings[fresh[-1] if fresh else 0 :]
+    start = fresh[-1] if fresh else 0
+    while start and bindings[start].is_import and bindings[start - 1].is_import:
+        start -= 1
+    return bindings[start:]
 
 
 def _statements(cell: int, text: str) -> Iterator[_Statement]:
@@ -122,10 +127,11 @@ def _tables(table: symtable.SymbolTable) -> Iterator[symtable.SymbolTable]:
 
 
 def _used_names(table: symtable.SymbolTable) -> Iterator[str]:
-    """Yield the global names that a statement reads, also in later calls of its functions."""
+    """Yield the global names that a statement may read, also in later calls of its functions."""
     for each in _tables(table):
+        is_function = each.get_type() == "function"  # elsewhere, a name that is bound later may be read before
         for symbol in each.get_symbols():
-            if symbol.is_referenced() and (each is table or symbol.is_global()):
+            if symbol.is_referenced() and (symbol.is_global() or not is_function):
                 yield symbol.get_name()
 
 

@@ -663,7 +663,7 @@ def test_a_trap_runs_at_home_on_the_own_fix_and_the_starter(course, edition):
     trap.write_text(course.model_trap("exercise_03").read_text(encoding="utf-8"), encoding="utf-8")
     done = run_in(edition, "trap", "exercise_03")
     assert "the starter  caught" in done.stdout
-    assert "points, come with the hand-in" in " ".join(done.stdout.split())
+    assert "At the hand-in, the trap also runs on other right implementations" in " ".join(done.stdout.split())
     assert done.returncode == 0
 
 

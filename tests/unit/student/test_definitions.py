@@ -128,3 +128,8 @@ def test_names_inside_functions_are_not_those_of_the_notebook() -> None:
 
 def test_calls_of_an_imported_modules_functions_are_not_included() -> None:
     assert "show" not in code_of("import plot", "plot.show()", "class Head:\n    plot = plot")
+
+
+def test_a_module_keeps_its_changes_when_it_is_imported_again() -> None:
+    code = code_of("import plot", "plot.style = 1", "import plot", "class Head:\n    plot = plot")
+    assert code == "import plot\nplot.style = 1\nimport plot\nclass Head:\n    plot = plot"
