@@ -232,8 +232,11 @@ def _next(view: VerdictView) -> list[Line]:
     """Return the next steps as lines, and the origin of the code."""
     steps = view.next_steps if view.shows_all_steps else view.next_steps[:1]
     label = "Next: "
-    lines = [f"{' ' * len(label) if place else label}{_in_line(step)}" for place, step in enumerate(steps)]
-    return [Text(text, "dim") for text in filter(None, [*lines, view.origin])]
+    lines: list[Line] = [
+        beside(Text("" if place else label, "dim"), Text(_in_line(step), "dim"), len(label))
+        for place, step in enumerate(steps)
+    ]
+    return [*lines, Text(view.origin, "dim")] if view.origin else lines
 
 
 def _in_line(step: NextStep) -> str:

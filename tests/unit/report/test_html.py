@@ -370,9 +370,7 @@ def test_a_page_says_how_to_claim_that_nothing_is_wrong(render, exercise) -> Non
         verdict_saying("x", exercise), checks=[Outcome(check="values", status=Status.PASSED)]
     )
     search, claim = next_step_texts(render(passed, exercise))
-    assert (
-        search == "Every check passes, but that does not settle this hunt. Look for a defect with your own experiments."
-    )
+    assert search == "Look for a defect with your own experiments, because passing checks do not settle this hunt."
     assert claim.startswith(
         "If you are sure that nothing is wrong, claim so, and give the number of the line that looked wrong: "
     )
