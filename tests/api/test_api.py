@@ -172,6 +172,7 @@ def test_an_error_of_the_iterable_or_of_an_exercise_is_raised_in_its_turn():
     assert list(verdicts) == []
 
 
+@pytest.mark.slow
 def test_threads_may_call_at_once():
     found: list[Result] = []
     threads = [

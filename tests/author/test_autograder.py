@@ -278,6 +278,7 @@ def test_a_package_can_be_written_to_a_pipe_and_through_a_link(course, tmp_path)
     assert (tmp_path / "there/autograder.py").is_file()
 
 
+@pytest.mark.slow
 def test_results_go_through_a_pipe_and_a_link_of_the_operators_and_never_through_one_of_the_students(course, tmp_path):
     student, outside = tmp_path / "student", tmp_path / "outside.json"
     student.mkdir()
@@ -357,6 +358,7 @@ def test_prairielearns_question_has_a_story_a_starter_and_an_image(course, packa
     assert not [name for name in names_and_ids(course) if name in page]
 
 
+@pytest.mark.slow
 def test_classroom_50_gets_whole_points_and_a_report_whatever_lies_in_the_checkout(grader, tmp_path):
     machine = grader("classroom50", user=RUNNER)
     secret = tmp_path / "classroom50/autograder/secret"

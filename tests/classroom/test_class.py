@@ -68,6 +68,7 @@ def test_one_exercise_alone_keeps_all_examiners_busy_and_what_it_raises_is_raise
                 each.result()
 
 
+@pytest.mark.slow
 def test_a_term_of_a_class_with_a_roster_and_a_regrade(run_cli, tmp_path):
     canvas = {"smithjane_123_9001": reference(), "bo_124_9002": starter(), "zed_9_1": ""}
     handed_in = hand_in(tmp_path / "class", {f"{name}_attention.py": text for name, text in canvas.items()})

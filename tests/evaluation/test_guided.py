@@ -32,6 +32,7 @@ def in_a_block(*claims: str) -> str:
     return "\n".join(["I think:", "", "```text", *claims, "```"])
 
 
+@pytest.mark.slow
 def test_a_prediction_shows_its_options_and_right_answers_earn_everything():
     questions = inquiry.inquire(COURSE, ONE).questions
     text = question(hunts_of([ONE], ROOT)[0], Form.PREDICT, ROOT)

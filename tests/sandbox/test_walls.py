@@ -15,7 +15,6 @@ import pytest
 
 from tests.support.hostile import starter
 from tests.support.paths import HOST, ROOT
-from tests.support.sampling import others_slow
 
 LOOK = """
 import errno, fcntl, json, os, socket
@@ -129,7 +128,8 @@ def judged_in(environment: Path, course: Path, *options: str) -> subprocess.Comp
     return subprocess.run(grade, cwd=course, capture_output=True, text=True, check=False)
 
 
-@pytest.mark.parametrize("below", others_slow(["", "share/course", "src"]))
+@pytest.mark.slow
+@pytest.mark.parametrize("below", ["", "share/course", "src"])
 def test_a_course_in_the_folder_of_an_environment_cannot_be_read(environment: Path, below: str) -> None:
     done = judged_in(environment, environment / below, "--strict")
     verdict = json.loads(done.stdout)

@@ -344,6 +344,7 @@ def test_each_value_of_several_calls_is_recorded_before_the_next_call_may_change
         session.close()
 
 
+@pytest.mark.slow
 def test_a_session_goes_on_with_a_new_worker_and_ends_where_it_hung_twice(judge_text: Judge) -> None:
     session = session_of(judge_text, Seconds(load=10.0, check=2.0, total=60.0))
     subject = SubjectFactory(session)

@@ -304,6 +304,7 @@ def test_slow(subject, gaussian):
 """
 
 
+@pytest.mark.slow
 def test_a_trap_that_keeps_the_subject_busy_ends_with_its_time(traps: Traps) -> None:
     started = time.monotonic()
     result = traps(EXERCISE, SLOW_SUBJECT)
