@@ -113,7 +113,7 @@ class SizeCasePlanner:
         )
 
     def _edges(self, check: Property, name: str) -> list[SizeCase]:
-        """Return size cases that equal the largest fixed one but for one axis of an input.
+        """Return size cases that differ from the largest fixed one in one axis of an input.
 
         This axis gets its smallest size, and in another case the smallest size plus one. If a check has inputs or a
         constructor of its own and no method, it runs in the second case alone. Only axes with a range of their own in

@@ -57,8 +57,8 @@ LEAST_LEFT = 0.02
 """A check does not start with less than this left of the total."""
 
 MAX_RETURNED = 120.0
-"""The most waiting for a processor or a disk that is not charged. Parts of torch may be read for the first time, from a
-slow disk.
+"""How many seconds of waiting for a processor or a disk are given back at most. The first use of a part of torch may
+read it from a slow disk.
 """
 
 DISK_LOOKS = 10
@@ -170,9 +170,9 @@ class TimeBudget:
         return self._since_measured >= SETTLED_AT
 
     def settle(self, now: ProcessorTime) -> bool:
-        """Return the time in which the worker waited for a processor or a disk, at most `MAX_RETURNED` in all.
+        """Give back the time in which the worker waited for a processor or a disk, at most `MAX_RETURNED` in all.
 
-        Return whether it was enough to wait for the worker again after its deadline.
+        The step and the total get it. Return whether it was enough to wait for the worker again after its deadline.
         """
         idle = max(0.0, self._since_measured - (now.ran - self._measured.ran))
         waited = idle if now.is_at_disk else min(idle, now.waited - self._measured.waited)

@@ -174,7 +174,10 @@ class Worker:
         return printed
 
     def processor_time(self, looks: int = 1) -> ProcessorTime:
-        """Return its processor time; zeros if the system does not report it. Look so often whether it is at a disk."""
+        """Return its processor time; zeros if the system does not report it.
+
+        Look at its state up to `looks` times, because between two waits for a disk it runs.
+        """
         try:
             number = self._process.number()
             waited = seconds_waited(number)

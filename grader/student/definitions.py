@@ -12,7 +12,7 @@ from grader.submission.submission import without_magics
 Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 Import = ast.Import | ast.ImportFrom
 Simple = ast.Assign | ast.AnnAssign | ast.AugAssign | ast.Expr | Definition | Import
-"""Statements that bind their names whenever they run. Others may bind a name or leave its old value."""
+"""Statements that bind their names whenever they run. Others, such as `if`, may leave a name its old value."""
 
 ALL_NAMES = "*"
 """The name that `from module import *` binds, beside names that are not known."""
