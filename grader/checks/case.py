@@ -47,8 +47,8 @@ class Case(Struct, frozen=True, kw_only=True):
     """The axis of the samples in each input that has one."""
     shared: dict[str, str] = {}
     """Maps an input to the first input of the same shape, whose tensor it may share."""
-    other_arguments: dict[str, Any] = {}
-    """Other constructor arguments, for another module in calls of a rebuilt one."""
+    other_arguments: tuple[dict[str, Any], ...] = ()
+    """Constructor arguments of other modules, which are called before a rebuilt one."""
     scaled: list[str] = []
     """The inputs to scale up in calls with large inputs."""
     is_plain: bool = True
@@ -101,7 +101,6 @@ def make_case(
     )
     axes = {name: axis for name, spec in specs.items() if (axis := _samples_axis(spec)) is not None}
     groups = inputs_of_one_shape(exercise, check, sizes)
-    smallest = (check.sizes or exercise.fixed_sizes)[0]
     return Case(
         sizes=sizes,
         arguments=_arguments(exercise, check, sizes),
@@ -110,7 +109,7 @@ def make_case(
         inputs_in_variants=(others[0], others[1]) if others else (inputs, inputs),
         samples_axes=axes,
         shared={name: first for first, *others in groups for name in others},
-        other_arguments={name: _other(value) for name, value in _arguments(exercise, check, smallest).items()},
+        other_arguments=_other_arguments(exercise, check, sizes),
         scaled=[name for name, spec in specs.items() if isinstance(spec, list)],
         is_plain=is_plain,
     )
@@ -123,6 +122,22 @@ def _arguments(exercise: Exercise, check: Property, sizes: dict[str, int]) -> di
         for name, value in {**exercise.interface.constructor, **check.constructor}.items()
         if name not in check.defaults
     }
+
+
+def _other_arguments(exercise: Exercise, check: Property, sizes: dict[str, int]) -> tuple[dict[str, Any], ...]:
+    """Return the constructor arguments of two other modules: a module of other sizes, and a module that takes the same
+    inputs and differs in all other arguments.
+    """
+    smallest = (check.sizes or exercise.fixed_sizes)[0]
+    smaller = {name: _other(value) for name, value in _arguments(exercise, check, smallest).items()}
+    in_shapes = {size for spec in check.all_inputs(exercise.interface).values() for size in shape_of(spec)}
+    settings = {**exercise.interface.constructor, **check.constructor}
+    kept = {
+        name: value
+        for name, value in _arguments(exercise, check, sizes).items()
+        if isinstance(settings[name], str) and settings[name] in in_shapes
+    }
+    return smaller, {**smaller, **kept}
 
 
 def _other(value: Any) -> Any:

@@ -33,7 +33,7 @@ CALLING_VARIANT_WORDS = {
     MemoryLayout.EXPANDED: "with one sample expanded to the whole batch",
     Sharing.SHARED: "with one tensor for all inputs of the same shape",
     History.RELOADED: "with a reloaded state dict",
-    History.REBUILT: "after it was rebuilt with arguments by position, and another module after it",
+    History.REBUILT: "rebuilt with arguments by position, after calls of other modules of its class",
     History.SETTINGS: "with all arguments by position",
     History.MODES: "after a call in each mode",
     History.COPIED: "as a frozen deepcopy",

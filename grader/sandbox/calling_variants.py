@@ -52,7 +52,7 @@ class History(StrEnum):
     RELOADED = "reloaded"  # another module loaded its state dict
     MODES = "modes"  # train() and eval() were called
     COPIED = "copied"  # copy.deepcopy, whose parameters are frozen
-    REBUILT = "rebuilt"  # built again with positional arguments, and then a module of another size
+    REBUILT = "rebuilt"  # built again with positional arguments, and then other modules of the class were called
     SETTINGS = "settings"  # a function gets its other arguments by position too
     AFTER_OTHERS = "again"  # new, called with other values in the same tensors before, and in other tensors after
     INFERENCE_FIRST = "inference_first"  # new, and called under inference_mode

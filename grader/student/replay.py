@@ -76,8 +76,8 @@ class MadeCall(Struct, frozen=True, kw_only=True, tag=True):
     grad: bool = True
     variant: CallingVariant = CallingVariant()
     sample_axes: dict[str, int] = {}
-    other_arguments: dict[str, Value] = {}
-    """The constructor arguments of another module, which is built before the call of a rebuilt one."""
+    other_arguments: list[dict[str, Value]] = []
+    """The constructor arguments of other modules, which are called before a rebuilt one."""
     is_small: bool = False
     """Whether the value is small enough to be printed."""
     is_tensor: bool = False
@@ -217,7 +217,10 @@ def _calls_in_variants(request: Call, values: list[Any]) -> Iterator[tuple[MadeC
             training=request.training or call.variant.mode is Mode.TRAINING,
             variant=structs.replace(call.variant, mode=Mode.UNCHANGED, sharing=Sharing.SEPARATE, scale=Scale.USUAL),
             sample_axes=options["sample_axes"],
-            other_arguments={name: from_python(each) for name, each in options["other_arguments"].items()},
+            other_arguments=[
+                {name: from_python(each) for name, each in arguments.items()}
+                for arguments in options["other_arguments"]
+            ],
         )
         value = returned[index] if index < len(returned) else None
         yield made, value[0] if value is not None and call.learning is not None else value

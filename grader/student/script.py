@@ -91,6 +91,8 @@ class _Writer:
         yield "import sys"
         if any(each.variant.history is History.COPIED for each in self._calls):
             yield "import copy"
+        if any(each.variant.history is History.REBUILT for each in self._calls):
+            yield "import contextlib"
         yield from self._experiment.imports if self._experiment else ()
         yield ""
         yield "import torch"
@@ -368,9 +370,6 @@ class _Writer:
             yield f"old, {name} = {name}, {constructed}"
             yield f"{name}.load_state_dict(old.state_dict())"
             yield f"{name}.train(old.training)"
-        if history is History.REBUILT:
-            other = structs.replace(build, arguments=call.other_arguments)
-            yield f"{self._constructor_call(other)}  # another module"
         is_converted = history is History.CONVERTED
         if is_double and not is_converted:
             yield f"{name} = {name}.double()"
@@ -378,6 +377,12 @@ class _Writer:
         in_float64 = [f"{each} = {each}.{finer}" for each in dict.fromkeys(tensors.values()) if self._is_float(each)]
         if is_double and not is_converted:
             yield from in_float64
+        if history is History.REBUILT:
+            for other_arguments in call.other_arguments:
+                other = self._constructor_call(structs.replace(build, arguments=other_arguments))
+                converted = f"{other}.double()" if is_double else other
+                yield "with contextlib.suppress(Exception), torch.no_grad():  # the inputs may not fit another module"
+                yield f"    {converted}.train({not call.training}){method}({text})"
         yield from self._prepared_for_variant(call, name, f"{method}({text})")
         yield from in_float64 if is_converted else []
         code = f"{name}{method}({text})"

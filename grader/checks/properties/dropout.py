@@ -1,6 +1,7 @@
 """Properties of dropout: when it acts, and on which tensors."""
 
 from contextlib import suppress
+from typing import Any
 
 import torch
 
@@ -26,6 +27,9 @@ DRAWS, FEW_DRAWS = 32, 4
 
 CHANCE = 0.3
 """The dropout probability of a check. At 0.5, keeping and dropping would look the same."""
+
+OTHER_CHANCE = 0.9
+"""The dropout probability of another module of the class."""
 
 DEVIATIONS = 8.0
 """Observed shares may differ from expected ones by this many standard deviations."""
@@ -62,11 +66,13 @@ def try_dropout_only_in_training(check: DropoutOnlyInTraining, context: Context,
             observed="two different ones",
             comparison=Comparison(relation=Relation.CLOSE, observed=second[0], expected=first[0]),
         )
+    module.call_each([case.inputs], grad=False)  # must not switch dropout off for good
     module.training = True
     if all(_returns_equal_outputs(module, case, times) for times in (2, SOME_DRAWS, MAX_DRAWS)):
         raise Failure(
             FailureKind.NO_DROPOUT,
-            action=f"two calls in eval mode, then one input {MAX_DRAWS} times in training mode with dropout 0.5",
+            action=f"calls in eval mode, one of them under no_grad, then one input {MAX_DRAWS} times in training mode "
+            "with dropout 0.5",
             expected="different outputs",
             observed="the same one every time",
             comparison=Comparison(relation=Relation.DIFFERENT),
@@ -95,10 +101,25 @@ def try_dropout_acts_on_weights(check: DropoutActsOnWeights, context: Context, c
     response = theirs.run_probe(dropout.response, case.inputs)
     if isinstance(response, str):
         raise Failure(FailureKind.NO_DROPOUT, message=f"the reference, in training mode: {response}")
+    action = f"in training mode with dropout {number(response[2])}"
+    _compare_with_response(ours, response, check, case, action)
+    is_first, is_last = (case.sizes == (check.sizes or context.exercise.fixed_sizes)[index] for index in (0, -1))
+    if is_first:
+        context.subject.build({**case.arguments, check.probability: OTHER_CHANCE})
+        after = f"{action}, after another module was built with dropout {OTHER_CHANCE}"
+        _compare_with_response(ours, response, check, case, after)
+    if is_last and not check.inputs and _keeps_float64(context):
+        _require_slopes(context, case, action)
+
+
+def _compare_with_response(
+    ours: ModuleProxy, response: tuple[Any, ...], check: DropoutActsOnWeights, case: Case, action: str
+) -> None:
+    """Raise `Failure` unless each weight is either dropped or scaled up, with the right probability."""
     value, weights, chance, base, parts = response
+    ours.training = True
     times = DRAWS if weights.numel() > 1 else FEW_DRAWS
     draws = ours.call_each([case.inputs] * times, grad=False)
-    action = f"in training mode with dropout {number(chance)}"
     for draw in draws:
         require_form(draw, value, Compared(action=action))
     outputs = torch.stack([flatten(draw)[0] for draw in draws])
@@ -119,9 +140,6 @@ def try_dropout_acts_on_weights(check: DropoutActsOnWeights, context: Context, c
             observed="an output that fits neither",
         )
     _require_chances(is_kept.view(times, *weights.shape), weights.abs() > LEAST_WEIGHT, chance, action, check.called)
-    is_last = case.sizes == (check.sizes or context.exercise.fixed_sizes)[-1]
-    if is_last and not check.inputs and _keeps_float64(context):
-        _require_slopes(context, case, action)
 
 
 def _keeps_float64(context: Context) -> bool:

@@ -1,5 +1,6 @@
 """Properties of state: the state dict, effects of one call on the next, moves between devices."""
 
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
@@ -69,13 +70,36 @@ def _load(ours: ModuleProxy, state: dict[str, Any], loaded: dict[str, Any]) -> N
 @runs(CallsInTurn)
 def try_calls_in_turn(check: CallsInTurn, context: Context, case: Case) -> None:
     ours, theirs = context.pair(check, case)
-    for index in range(len(check.calls)):
-        if check.evaluates_last and index == len(check.calls) - 1:
-            ours.training = theirs.training = False
-        inputs = _inputs_of_call(check, context.exercise, case, index)
-        observed, expected = ours.call(check.method, **inputs), theirs.call(check.method, **inputs)
-        compare(observed, expected, f"{turns_in_words(check, index + 1)}: the last call's output")
-        for module in (ours, theirs) if check.after_each else ():
+    new = context.subject.build(case.arguments, like=theirs, at_once=False)
+    new.training, new.grad = check.training, case.grad
+    every_input = [_inputs_of_call(check, context.exercise, case, index) for index in range(len(check.calls))]
+    expected = list(_call_in_turn(check, theirs, every_input))
+    for index, observed in enumerate(_call_in_turn(check, ours, every_input)):
+        compare(observed, expected[index], f"{turns_in_words(check, index + 1)}: the last call's output")
+    if case.sizes != (check.sizes or context.exercise.fixed_sizes)[0]:
+        return
+
+    def use_another(inputs: dict[str, Any]) -> None:
+        context.ours(check, case).call(check.method, **inputs)
+
+    for index, observed in enumerate(_call_in_turn(check, new, every_input, use_another)):
+        done = f"{turns_in_words(check, index + 1)}, and another module built and called before each call"
+        compare(observed, expected[index], f"{done}: the last call's output")
+
+
+def _call_in_turn(
+    check: CallsInTurn,
+    module: ModuleProxy,
+    every_input: list[dict[str, Any]],
+    before_each: Callable[[dict[str, Any]], None] = lambda _: None,
+) -> Iterator[Any]:
+    """Yield the output of each call. Before the call, pass its inputs to `before_each`."""
+    for index, inputs in enumerate(every_input):
+        if check.evaluates_last and index == len(every_input) - 1:
+            module.training = False
+        before_each(inputs)
+        yield module.call(check.method, **inputs)
+        if check.after_each:
             module.call(check.after_each)
 
 

@@ -55,17 +55,17 @@ def call_in_variants(
     sample_axes: dict[str, int],
     shared: dict[str, str],
     scales: dict[str, float],
-    other_arguments: dict[str, Any],
+    other_arguments: Sequence[dict[str, Any]],
 ) -> list[Any]:
     """Return the values of the method `called`, or of the module, in several calls; `calls` are made by `to_plain`.
 
     There are fewer values if a later call raises, or if the reply is full. For a call whose gradients are compared, the
     value is `(value, gradients of parameters, gradients of inputs)`.
 
-    Some calls get the inputs in `others`. After a module that is rebuilt, another one is built, with the constructor
-    arguments `other_arguments`; the two must share nothing. Three arguments map an input's name: `sample_axes` to the
-    axis of its samples, `shared` to the input that replaces it in calls with a shared tensor, and `scales` to its
-    factor in calls with large inputs.
+    Some calls get the inputs in `others`. After a module that is rebuilt, other modules are built and called, one for
+    each set of constructor arguments in `other_arguments`; they must share nothing with it. Three arguments map an
+    input's name: `sample_axes` to the axis of its samples, `shared` to the input that replaces it in calls with a
+    shared tensor, and `scales` to its factor in calls with large inputs.
     """
     values: list[Any] = []
     size, count, doubled = 0, 0, None
@@ -77,11 +77,11 @@ def call_in_variants(
         laid_out = {id(value): _laid_out(value, variant.layout, sample_axes.get(name)) for name, value in given.items()}
         try:
             module = doubled if doubled and _takes_doubled(variant) else _module_for(subject, variant)
-            if variant.history is History.REBUILT:
-                with contextlib.suppress(Exception):
-                    subject.build(**other_arguments)
             doubled = module if _takes_doubled(variant) else doubled
             given = {name: laid_out[id(each)] for name, each in given.items()}
+            if variant.history is History.REBUILT:
+                for arguments in other_arguments:
+                    _use_another(subject, arguments, given, called)
             value, gradients = _call_in_variant(subject.module, module, given, call, called)
         except BaseException:
             if not values:
@@ -259,6 +259,18 @@ def _module_for(subject: Subject, variant: CallingVariant) -> torch.nn.Module:
     new.load_state_dict(state)
     new.train(module.training)
     return new.double() if is_double and history is not History.CONVERTED else new
+
+
+def _use_another(subject: Subject, arguments: dict[str, Any], inputs: dict[str, Any], method: str) -> None:
+    """Build another module of the class and call it in the other mode, with weights of its own. Ignore its errors: its
+    sizes may not fit the inputs.
+    """
+    with contextlib.suppress(Exception), torch.no_grad():
+        another = subject.build(**arguments)
+        if any(map(_is_double, inputs.values())):
+            another = another.double()
+        another.train(not subject.module.training)
+        (getattr(another, method) if method else another)(**inputs)
 
 
 def _with_history(module: torch.nn.Module, history: History, method: str, inputs: dict[str, Any]) -> torch.nn.Module:
