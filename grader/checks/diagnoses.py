@@ -21,6 +21,9 @@ FEWEST_ELEMENTS = 6
 """Fewer values would fit too many diagnoses."""
 
 FEWEST_IN_A_ROW = 3
+ENOUGH_ROWS = 0.5
+"""The share of rows that must be off before a diagnosis speaks of every row."""
+
 MAX_SLICES = 12
 """The most slices along one axis that are compared with each other."""
 
@@ -35,7 +38,8 @@ def diagnose(observed: torch.Tensor, expected: torch.Tensor, relative: float, ab
     ours, theirs = observed.double(), expected.double()
     if not bool(torch.isfinite(ours).all() & torch.isfinite(theirs).all()):
         return None
-    candidates = _candidates(ours, theirs)
+    off = ~torch.isclose(ours, theirs, relative, absolute)
+    candidates = _candidates(ours, theirs, has_many_rows_off=_share_of_rows(off) >= ENOUGH_ROWS)
     return next((each for each, values in candidates if torch.allclose(ours, values, relative, absolute)), None)
 
 
@@ -48,16 +52,23 @@ def diagnose_by_mask(observed: Any, unmasked: Any, relative: float, absolute: fl
     return Diagnosis(kind=DiagnosisKind.NOTHING_MASKED) if fits else None
 
 
-def _candidates(ours: torch.Tensor, theirs: torch.Tensor) -> Iterator[Candidate]:
-    """Yield all candidates, the simplest first."""
+def _share_of_rows(off: torch.Tensor) -> float:
+    """Return the share of rows along the last axis in which an element is off."""
+    return float(off.reshape(-1, off.size(-1)).any(-1).double().mean())
+
+
+def _candidates(ours: torch.Tensor, theirs: torch.Tensor, *, has_many_rows_off: bool) -> Iterator[Candidate]:
+    """Yield all candidates, the simplest first. A factor or a vector for every row needs many rows that are off."""
     yield Diagnosis(kind=DiagnosisKind.ALL_ZERO), torch.zeros_like(theirs)
-    yield from _one_factor(ours, theirs)
+    if has_many_rows_off:
+        yield from _one_factor(ours, theirs)
     yield from _interleaved(theirs)
     yield from _reordered(ours, theirs)
     yield from _exchanged_axes(theirs)
     yield from _constant_along_axis(ours, theirs)
-    yield from _vector_added(ours, theirs)
-    yield from _row_factors(ours, theirs)
+    if has_many_rows_off:
+        yield from _vector_added(ours, theirs)
+        yield from _row_factors(ours, theirs)
     yield from _partly_zero(ours, theirs)
 
 

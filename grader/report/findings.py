@@ -135,6 +135,8 @@ def diagnosis_words(diagnosis: Diagnosis) -> str:
         called, *keywords = diagnosis.names
         action = f"{called} is called" if called else "it is built"
         return f"{action} with the keywords {', '.join(keywords)}: keep the interface's signature"
+    if diagnosis.kind is DiagnosisKind.PARTLY_ZERO and diagnosis.numbers == [1]:
+        return "one element is 0 and the others are right"
     return DIAGNOSES[diagnosis.kind].format(*diagnosis.numbers)
 
 
@@ -211,5 +213,6 @@ def _extent(finding: Finding) -> str:
     """Return how many elements are wrong; empty if there is only one."""
     if finding.elements <= 1:
         return ""
-    verb = "are not finite" if finding.kind is FailureKind.NONFINITE else "are off"
-    return f"; {finding.elements_off} of {finding.elements} elements {verb}"
+    verb = "is" if finding.elements_off == 1 else "are"
+    problem = "not finite" if finding.kind is FailureKind.NONFINITE else "off"
+    return f"; {finding.elements_off} of {finding.elements} elements {verb} {problem}"

@@ -53,6 +53,14 @@ def test_a_diagnosis_is_given_if_it_holds_and_not_with_noise(expected, words):
     assert diagnose(seen + noise, expected, FLOAT32.relative, FLOAT32.absolute) is None
 
 
+def test_a_change_of_one_element_is_no_vector_and_no_factor_for_every_row():
+    expected = 1e-4 * torch.randn(8, 2, generator=torch.Generator().manual_seed(4)).double() + 1.0
+    observed = expected + 1e-4  # within the tolerance everywhere
+    observed[3, 1] += 3e-5
+    assert (~torch.isclose(observed, expected, FLOAT32.relative, FLOAT32.absolute)).sum() == 1
+    assert diagnose(observed, expected, FLOAT32.relative, FLOAT32.absolute) is None
+
+
 def test_exchanged_axes_are_named():
     expected = torch.randn(2, 4, 4, generator=torch.Generator().manual_seed(1))
     diagnosis = diagnose(expected.transpose(1, 2), expected, FLOAT32.relative, FLOAT32.absolute)
