@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import click
 
 from grader.errors import SpecError, UsageError
+from grader.sandbox.text import cut
 from grader.spec.exercise_names import EXERCISE_ID, NAME_OR_NUMBER, exercise_number
 from grader.spec.paths import Course, find_course
 
@@ -25,6 +26,9 @@ COMMAND_SIMILARITY = 0.7
 SHORT_NAME_LENGTH = 3
 SHORT_NAME_SIMILARITY = 0.66
 """`COMMAND_SIMILARITY` for names of three letters: one wrong letter gives a similarity of 2/3."""
+
+MAX_NAME = 100
+"""The most characters of a name that a message repeats."""
 
 SHORTEST_TITLE = 6
 """The fewest characters that are looked up in titles; shorter words are mistyped commands."""
@@ -104,7 +108,7 @@ def exercise_called(course: Course, name: str) -> str | None:
     if NAME_OR_NUMBER.fullmatch(name):
         return next((each for each in ids if exercise_number(each) == exercise_number(name)), None)
     path = Path(name)
-    if path.exists():
+    if _exists(path):
         return next((part for part in path.resolve().parts if part in ids and part in _parts(course, path)), None)
     return None
 
@@ -152,7 +156,7 @@ def require_exercise(course: Course, name: str, commands: tuple[str, ...] = ()) 
     noun = "exercise or command" if commands else "exercise"
     listed = course.listed()
     remedy = f"did you mean {nearest}? {listed[:1].upper()}{listed[1:]}" if nearest else listed
-    raise UsageError(f"there is no {noun} {name!r} here; {remedy}")
+    raise UsageError(f"there is no {noun} {cut(name, MAX_NAME)!r} here; {remedy}")
 
 
 def _nearest(name: str, ids: list[str], commands: tuple[str, ...]) -> str:
@@ -258,13 +262,22 @@ def _require_file(_ctx: click.Context, _parameter: click.Parameter, path: Path |
     """Raise `UsageError` unless the file exists and is not a link. A link could point to another student's work."""
     if path is None:
         return None
-    if path.is_symlink():
-        raise UsageError(f"{path} is a link; name the file that it points to")
-    if not path.exists():
-        raise UsageError(f"there is no file {path}; check the path")
+    with contextlib.suppress(OSError):  # a name may be too long
+        if path.is_symlink():
+            raise UsageError(f"{path} is a link; name the file that it points to")
+    if not _exists(path):
+        raise UsageError(f"there is no file {cut(str(path), MAX_NAME)}; check the path")
     return path
 
 
 def looks_like_an_exercise(name: str) -> bool:
     """Return whether a word is written like an exercise (an id, a number or a path) and not like a command."""
-    return bool(NAME_OR_NUMBER.fullmatch(name) or Path(name).exists())
+    return bool(NAME_OR_NUMBER.fullmatch(name) or _exists(Path(name)))
+
+
+def _exists(path: Path) -> bool:
+    """Return whether the file or folder exists. Unlike `Path.exists`, answer for names that are too long."""
+    try:
+        return path.exists()
+    except OSError:
+        return False

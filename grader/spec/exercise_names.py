@@ -5,11 +5,11 @@ The client of the warm process reads names too, so this module imports only `re`
 
 import re
 
-ID_PATTERN = r"exercise_\d{2,}"
-NAME_PATTERN = r"exercise[ _-]?\d+"
+ID_PATTERN = r"exercise_\d{2,9}"
+NAME_PATTERN = r"exercise[ _-]?\d{1,9}"
 """A name that people write for an exercise, in any case: `exercise_03`, `Exercise 3`, `exercise-3`."""
 
-NAME_OR_NUMBER_PATTERN = r"(?:exercise[ _-]?)?\d+"
+NAME_OR_NUMBER_PATTERN = r"(?:exercise[ _-]?)?\d{1,9}"
 
 EXERCISE_ID = re.compile(ID_PATTERN)
 EXERCISE_NAME = re.compile(NAME_PATTERN, re.IGNORECASE)
