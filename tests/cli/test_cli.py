@@ -123,11 +123,10 @@ def test_wrong_usage_exits_with_2_and_says_what_there_is(run_cli):
 
 
 def test_a_name_too_long_for_a_file_is_wrong_usage(run_cli):
-    for name in ("9" * 5000, "exercise_" + "9" * 5000, "x" * 300):
-        for arguments in ([name], ["hint", name], ["exercise_03", "--file", name]):
-            done = run_cli(*arguments)
-            assert (done.returncode, "grader: there is no " in done.stderr) == (2, True), done.stderr
-            assert len(done.stderr) < 500
+    for arguments in (["9" * 5000], ["hint", "exercise_" + "9" * 5000], ["exercise_03", "--file", "x" * 300]):
+        done = run_cli(*arguments)
+        assert (done.returncode, "grader: there is no " in done.stderr) == (2, True), done.stderr
+        assert len(done.stderr) < 500
 
 
 def test_the_list_needs_no_torch_and_little_time(run_cli):
