@@ -171,7 +171,7 @@ PROMISES: dict[str, Keeps] = {
     r"attention weights .*, detached": lambda checks, _: (
         checks.have("attribute_matches_reference", name="attn") and checks.test("detached")
     ),
-    r"does not have this shape": lambda checks, _: checks.test("layout|mask"),
+    r"mask of another shape": lambda checks, _: checks.test("layout|mask"),
     r"^\| `attention` \| a": lambda checks, _: (
         checks.test("attention_by_itself") and checks.have("has_layer", name="attention")
     ),
@@ -185,7 +185,7 @@ PROMISES: dict[str, Keeps] = {
     r"^\| `(norm|positions|places|attention)` \| `nn|`nn.Parameter`": loads,
     r"^\| `(memory|past|start|rows|moves|patches|resid|logits|tokens|topics|accept|labels|accepted)`": values,
     r"^\| `(predicted|rewards|values|ended|x`, `y|model|optimizer|share|warmth|memory_mask)`": values,
-    r"[Qq]ueries are made|are (not )?turned|turns feature|nothing to do with|query heads share": values,
+    r"[Qq]ueries are made|are (not )?turned|turns feature|is turned|nothing to do with|query heads share": values,
     r"(takes|subtracts) its slope|is added to": values,
     r"norm` is applied|normed stream is|^The stream is|right up to the rounding|computes is|Not folded": values,
     r"The target of|last place of|holds a `-100`": values,
@@ -227,7 +227,7 @@ PROMISES: dict[str, Keeps] = {
 }
 FREE = re.compile(
     r"not judged|may keep working;|checks do not test it|` divides `|must be divisible|up to you|How you write"
-    r"|Everything else (may change|is yours)|rewrite the (code|function)"
+    r"|Everything else is yours|rewrite the (code|function)"
     r"|word may be kept|them may be kept|You may add\s+buffers|Whether gradients flow"
     r"|^\| (---|tensor|what) |whatever the two numbers|attributes? `dropout`$"
     r"|^`\w+\([^`]*\)`( and `\w+\([^`]*\)`)? (is an?|are) (`[a-z.]+(Module|Optimizer)`s?|function)"
