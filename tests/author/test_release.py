@@ -455,7 +455,7 @@ def test_the_solution_is_not_shown_while_an_extra_is_still_there(course, edition
     text = make_variant(course.reference_text("exercise_03"), exercise, extras)
     (edition / "exercises/exercise_03/attention.py").write_text(text, encoding="utf-8")
     page = " ".join(run_in(edition, "exercise_03").stdout.split())
-    assert "Nobody kept the new one" in page
+    assert "did not keep the new tensor" in page
     assert "Find the extra bug that is left" in page or "find the extra bug that is left" in page
     assert "grader solution" not in page
     refused = run_in(edition, "solution", "exercise_03", "--yes")
@@ -467,7 +467,7 @@ def test_revealed_explanations_stay_and_a_damaged_file_gives_an_error_message(co
     module = edition / "exercises/exercise_03/attention.py"
     starter = module.read_bytes()
     module.write_bytes(course.reference("exercise_03").read_bytes())
-    assert "Nobody kept the new one" in " ".join(run_in(edition, "exercise_03").stdout.split())
+    assert "did not keep the new tensor" in " ".join(run_in(edition, "exercise_03").stdout.split())
     shown = run_in(edition, "solution", "exercise_03")
     assert shown.returncode == 0
     assert "+++ reference/attention.py" in shown.stdout
