@@ -103,7 +103,7 @@ def next_hint(
         total=len(defect.hints),
         next_action=next_action,
         commands=commands,
-        caveat=near_miss_hint(verdict, exercise) or _caveat(judged, exercise),
+        caveat=_near_miss_hint_on(defect, verdict, exercise) or _caveat(judged, exercise),
     )
 
 
@@ -159,6 +159,17 @@ def _instead_of_steps(
     difference = command("diff", name, shell=shell)
     new = f"The starter passes every check that fails now. {difference} shows what you changed."
     return _without_steps(exercise, new)
+
+
+def _near_miss_hint_on(defect: Defect, verdict: Verdict, exercise: Exercise) -> str:
+    """Return the hint of the near miss; empty if the near miss is a wrong fix of another defect.
+
+    A sealed edition does not contain the defect of a near miss, so it gives the hint beside every defect.
+    """
+    is_on_another = any(
+        each.id == verdict.near_miss and each.defect not in ("", defect.id) for each in exercise.near_misses
+    )
+    return "" if is_on_another else near_miss_hint(verdict, exercise)
 
 
 def _caveat(judged: DefectVerdict, exercise: Exercise) -> str:

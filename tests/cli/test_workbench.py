@@ -159,6 +159,17 @@ def test_hints_begin_with_defects_that_are_certainly_present(own_course, exercis
     assert (hint.next_action, hint.commands) == LAST
 
 
+def test_the_hint_of_a_near_miss_is_shown_beside_the_hints_of_its_own_defect_only(own_course, exercise):
+    near_miss = exercise.near_misses[0]
+    assert near_miss.defect == MASK
+    caveats = []
+    for status in (DefectStatus.PRESENT, DefectStatus.FIXED):  # a present defect gets the first hints
+        verdict = in_words_of({MASK: DefectStatus.UNKNOWN, LONG: status}, own_course)
+        verdict = msgspec.structs.replace(verdict, near_miss=near_miss.id)
+        caveats.append(next_hint(own_course, exercise, verdict).caveat)
+    assert caveats == ["", " ".join(near_miss.hint.split())]
+
+
 def test_a_hint_says_of_a_defect_what_the_verdict_says_and_that_it_may_be_mended(own_course, exercise, steps):
     verdict = in_words_of({MASK: DefectStatus.UNKNOWN, LONG: DefectStatus.FIXED}, own_course)
     hint = next_hint(own_course, exercise, verdict)
