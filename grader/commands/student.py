@@ -234,7 +234,7 @@ def watch(exercise_id: str | None) -> None:
 def hint(exercise_id: str, number: int | None, only_given: bool) -> None:
     """Give the next hint.
 
-    It is for the defect behind the first finding, or for defect number DEFECT.
+    The hint is about the defect behind the first finding, or about defect number DEFECT.
     """
     from grader.report.tables import render_hint
     from grader.student.hints import next_hint, uncounted_on_error
@@ -380,7 +380,7 @@ def guide(
 @click.command("try")
 @exercise_argument(or_last=True)
 @course_option
-@click.option("--code", "prints_code", is_flag=True, help="Print the check as a script that runs without the kit.")
+@click.option("--code", "prints_code", is_flag=True, help="Print the check as a script that runs without the grader.")
 @file_option("Run this file instead of the exercise's own.")
 @click.option("--trusted", is_flag=True, help="With --file: run the file although it runs as you, without a sandbox.")
 @click.pass_context

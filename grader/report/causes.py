@@ -147,7 +147,7 @@ def _simplicity(status: Status, finding: Finding) -> tuple[bool, ...]:
 
 
 def _generality(finding: Finding) -> tuple[bool, bool]:
-    """Sort key: kinds of failure that one cause shows, before those that many causes show."""
+    """Sort key: kinds of failure that point to one cause come before kinds that many causes share."""
     return finding.kind in GENERAL_KINDS, finding.location is None
 
 

@@ -102,9 +102,9 @@ def form_lines(example: Example) -> list[Line]:
     widest = max(len(form) for form, _ in pairs) + 2
     return [
         Text(),
-        Text("Which of these values is not what you expect? Make a claim about one, and the kit runs your file:"),
+        Text("Which of these values looks wrong? Make a claim about it, and the grader runs your file to answer:"),
         *(beside(Text(f"  {form}"), Text(meaning, "dim"), widest + 2) for form, meaning in pairs),
-        Text(f'The word "not" turns a claim around: {example.weights} not sums_to_one.', "dim"),
+        Text(f'The word "not" negates a claim: {example.weights} not sums_to_one.', "dim"),
     ]
 
 

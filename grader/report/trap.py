@@ -37,7 +37,7 @@ REASONS = {
         f"all tests together used up {TRAP_SECONDS:g} s before this test had run on every right implementation"
     ),
 }
-"""Why tests were set aside, where no numbers are needed."""
+"""The reasons to set a test aside that need no numbers of the test."""
 
 
 class Details(Struct, frozen=True, kw_only=True):
@@ -68,7 +68,18 @@ def render_trap(
     lines: list[Line] = [head]
     if result.problem:
         lines.append(Text(f"No test ran: {_problem(result)}", "red"))
-    lines += [
+    if result.tests or not result.problem:
+        lines += _rows(result, details)
+    lines += [Text(words) for words in _notes(result)]
+    lines.append(_total(result, has_seed=has_seed))
+    if has_next:
+        lines.append(Text(f"Next: {_next(result, shell)}"))
+    return render_page(lines, width, color=color)
+
+
+def _rows(result: TrapResult, details: Details) -> list[Line]:
+    """Return the rows of the tests, the defects and the counts."""
+    lines = [
         _row("" if place else "right", _test_words(test, is_at_home=result.is_at_home))
         for place, test in enumerate(result.tests)
     ]
@@ -91,11 +102,7 @@ def render_trap(
         own, noun = result.with_own_test, "version" if result.is_decoy else "defect"
         words = f"{own.caught} of {own.of} {noun}s are caught by a test that catches no other {noun}; no points"
         lines.append(_row("own tests", Text(words)))
-    lines += [Text(words) for words in _notes(result)]
-    lines.append(_total(result, has_seed=has_seed))
-    if has_next:
-        lines.append(Text(f"Next: {_next(result, shell)}"))
-    return render_page(lines, width, color=color)
+    return lines
 
 
 def render_trap_json(result: TrapResult) -> str:
@@ -237,7 +244,7 @@ def _notes(result: TrapResult) -> list[str]:
         notes.append(f"{', '.join(idle[:MAX_NUMBERS])} {verb} nothing. {usual}")
     changing = [test for test in result.tests if test.changed]
     notes += [
-        f"{printable(test.name, MAX_NAME)} changes {test.changed}; the kit restored it after the test."
+        f"{printable(test.name, MAX_NAME)} changes {test.changed}; the grader restored it after the test."
         for test in changing
     ]
     if result.is_time_up:
@@ -252,7 +259,7 @@ def _next(result: TrapResult, shell: Shell) -> str:
     if result.problem and shell is Shell.NOTEBOOK:
         return "fix this cell and run it again."
     if result.problem:
-        return f"fix {result.file}, then run python -m grader trap {result.exercise} again."
+        return f"edit {result.file}, then run python -m grader trap {result.exercise} again."
     if result.catches_all():
         return "hand it in as your course asks; python -m grader names the next hunt."
     if not any(test.standing is Standing.COUNTS for test in result.tests):

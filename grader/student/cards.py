@@ -165,7 +165,7 @@ def _what_should_happen(exercise: Exercise, check: Property, finding: Finding | 
         return None
     return Prediction(
         question=structs.replace(question, text=_settings(exercise, check) + question.text),
-        happens=sentence(finding) if finding is not None else "the same, in every call that was tried",
+        happens=sentence(finding) if finding is not None else "as it should be, in every call that was tried",
         picture=finding.picture if finding is not None else None,
     )
 
@@ -324,8 +324,8 @@ TOPICS: dict[type[Property], Topic] = {
 def which_reason(exercise: Exercise, defect: Defect, others: Sequence[Defect]) -> Question | None:
     """Return the question why a fixed defect mattered; None without two wrong sentences.
 
-    Wrong sentences belong to other defects, the exercise's own first. One that shares many words with the right one may
-    be true of this defect too, and is left out.
+    Wrong sentences belong to other defects, the exercise's own first. A sentence that shares many words with the right
+    sentence may be true of this defect too, so it is left out.
     """
     own = first_sentence(defect.why)
     wrong = [
@@ -344,7 +344,7 @@ def which_reason(exercise: Exercise, defect: Defect, others: Sequence[Defect]) -
 def which_test(defect: Defect, catching: str) -> Question | None:
     """Return the question which test catches a fixed defect; None if no usual test is known to miss it."""
     missing = list(dict.fromkeys(" ".join(each.says.split()) for each in defect.missed_by))[: MAX_TESTS - 1]
-    options = [f'the kit\'s check "{catching}"', *(f"a usual test of {each}" for each in missing)]
+    options = [f'the grader\'s check "{catching}"', *(f"a usual test of {each}" for each in missing)]
     return _shuffled(f'Which of these tests catches "{defect.title}"?', options) if missing else None
 
 

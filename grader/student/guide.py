@@ -1,4 +1,4 @@
-"""A guided hunt: four cards (predict, locate, fix, explain). Nothing is locked, and every question can be skipped.
+"""A guided hunt: four cards (predict, locate, fix, explain). Any card can be shown, and any question skipped.
 
 The kit judges each answer by running code. It names no defect and no line to change, and nothing here changes a score.
 """
@@ -62,17 +62,17 @@ MAX_CAUSES = 3
 
 NAMES = {Card.PREDICT: "Predict", Card.LOCATE: "Locate", Card.FIX: "Fix", Card.EXPLAIN: "Explain"}
 AIMS = {
-    Card.PREDICT: "what should happen, and what does?",
-    Card.LOCATE: "where does a value stop being what you expect?",
+    Card.PREDICT: "what should happen, and what happens?",
+    Card.LOCATE: "where does the first wrong value appear?",
     Card.FIX: "change one thing and grade it",
-    Card.EXPLAIN: "why did it matter, and what would have caught it?",
+    Card.EXPLAIN: "why did the bug matter, and which test would have caught it?",
 }
 
 WEIGHTS = re.compile(r"weight|attn|attention|prob|soft|alpha|share")
 """Names of values whose rows may sum to 1."""
 
 WHOLE_HUNTS, HALF_HUNTS = 2, 4
-"""In the first hunts of a theme all cards are shown, in the next ones the first two, and then none."""
+"""The guide shows all cards in the first `WHOLE_HUNTS` hunts of a theme, two cards up to `HALF_HUNTS`, then none."""
 
 
 def guide_hunt(

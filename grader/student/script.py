@@ -112,7 +112,7 @@ class _Writer:
 
     @property
     def _is_importable(self) -> bool:
-        """Whether an `import` statement may name the student's file."""
+        """Return whether an `import` statement may name the student's file."""
         return self._path.stem.isidentifier() and not keyword.iskeyword(self._path.stem)
 
     def steps(self) -> Iterator[str]:

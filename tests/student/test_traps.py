@@ -98,7 +98,7 @@ def test_a_page_says_what_to_do_next_unless_it_is_about_a_hand_in() -> None:
     idle = structs.replace(missed, tests=(structs.replace(test, standing=Standing.NEVER_CALLS),))
     assert "Next: fix one of the tests: no test counts yet.\n" in render_trap(idle, has_next=True)
     broken = structs.replace(missed, problem="SyntaxError")
-    again = f"Next: fix trap.py, then run python -m grader trap {EXERCISE} again.\n"
+    again = f"Next: edit trap.py, then run python -m grader trap {EXERCISE} again.\n"
     assert again in render_trap(broken, has_next=True)
     done = structs.replace(missed, is_at_home=True, subsets=Count(caught=1, of=1))
     assert "Next: hand it in as your course asks; python -m grader names the next hunt.\n" in render_trap(

@@ -45,7 +45,7 @@ def locate_task(course: Course, exercise_id: str) -> str:
     parts = [LOCATE_TASK, "Values that the file makes in the call:", _block(made)]
     if parameters:
         parts.append(f"Parameters: {', '.join(parameters)}.")
-    parts += ['The forms of claims. The word "not" before the form turns a claim around:', _block(forms)]
+    parts += ['The forms of claims. The word "not" before the form negates the claim:', _block(forms)]
     return "\n\n".join(parts)
 
 

@@ -214,5 +214,5 @@ def test_the_test_that_catches_a_defect_is_one_that_failed(course):
     exercise = load_exercise(course.description("exercise_03"))
     question = which_test(exercise.defects[0], "future does not leak")
     assert question is not None
-    assert question.options[question.right] == 'the kit\'s check "future does not leak"'
+    assert question.options[question.right] == 'the grader\'s check "future does not leak"'
     assert "a usual test of the right shapes" in question.options
