@@ -229,7 +229,7 @@ def grade_trap(
 
 
 class _Request:
-    """Judge submissions to one course with one seed, from any number of threads; can be cancelled permanently."""
+    """Judges submissions to one course with one seed, from any number of threads; can be cancelled permanently."""
 
     def __init__(
         self, course: Course, seed: int, *, strict: bool, timeout: float | None, returns_errors: bool = False

@@ -79,8 +79,8 @@ def compare_in_calling_variants(
 ) -> None:
     """Raise `Failure` if the module differs from the reference in one of the case's calling variants.
 
-    With `gradients`, they are compared wherever they are recorded, unless the module keeps statistics, which can
-    make a gradient a difference of nearly equal numbers.
+    With `gradients`, gradients are compared wherever they are recorded. They are not compared if the module keeps
+    statistics, because its gradients may be differences of nearly equal numbers.
 
     If the reference returns the same values in training and evaluation mode, its values do not depend on the history
     either; it is then called in fewer variants than the submission. Otherwise it may keep statistics: both are called
@@ -170,7 +170,7 @@ def _naming_what_learns(names: tuple[str, ...] | None, everything: tuple[str, ..
 
 
 def _learning(variant: CallingVariant, names: tuple[str, ...], exercise: Exercise) -> tuple[str, ...]:
-    """Return the names of the inputs that get gradients in a call: often all, else one, or only parameters do."""
+    """Return the names of the inputs that get gradients in a call: usually all of them, otherwise one or none."""
     choices: list[tuple[str, ...]] = [names] * max(1, len(names)) + [(name,) for name in names]
     if not exercise.interface.function:
         choices.append(())

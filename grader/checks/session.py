@@ -315,7 +315,7 @@ def _way(message: Request) -> Way:
 
 
 def _raised_error(raised: Raised, message: Request) -> SubjectRaisedError:
-    """Return the error; if a signature does not accept the interface's arguments, with these arguments."""
+    """Return the error, with the interface's arguments if a signature does not accept them."""
     if raised.type != "TypeError" or raised.location is not None or not isinstance(message, Build | Call):
         return SubjectRaisedError(raised)
     build = message if isinstance(message, Build) else message.build

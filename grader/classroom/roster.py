@@ -28,7 +28,7 @@ WHO = re.compile(
 """Columns that may identify a student on a platform: ids, logins, e-mail addresses and user names."""
 
 OF_SEVERAL = re.compile(r"\b(?:group|team|section|course|class|term|room|seat|grade|year)\w*\b")
-"""Columns about groups of students. Their ids and addresses do not identify a student, even if only one has them."""
+"""Columns about groups of students. A group's id or address identifies no student, even in a group of one."""
 
 
 class Roster(Struct, frozen=True, kw_only=True):

@@ -67,7 +67,7 @@ class Progress(Struct, kw_only=True):
     broken: dict[str, str] = field(default_factory=dict)
 
     def done(self) -> float:
-        """Return the position up to which submissions have a verdict, as if all were equally far apart."""
+        """Return about the position up to which submissions have a verdict, from the share that have ended."""
         ended = self.judged + self.shared + self.skipped + self.not_judged + self.left_out
         return self.position * ended / (ended + self.waiting) if self.waiting else self.position
 

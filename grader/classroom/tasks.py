@@ -112,8 +112,8 @@ def _source_digest(submission: Submission | Unreadable, kind: WorkKind) -> str:
 def seed_of_attempt(key: str, seed: int, kind: WorkKind, attempt: int) -> int:
     """Return the seed of a student's submission: each resubmission has another seed, equal for the whole class.
 
-    Traps have seeds of their own, because a test can print random numbers and so tell its seed to others. No seed but
-    the first one of modules can be derived without the gradebook's key.
+    Traps have seeds of their own, because a test can print random numbers and so reveal its seed. Only the seed of a
+    module's first submission can be derived without the gradebook's key.
     """
     if kind is WorkKind.MODULE and not attempt:
         return seed

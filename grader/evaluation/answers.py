@@ -187,7 +187,7 @@ def _spliced(lines: list[str], starter: list[str]) -> list[str]:
 
 
 Places = dict[str, tuple[int, int]]
-"""The index of the first line of each part of a module, and that of the line after it, by the part's name."""
+"""By the name of each part of a module: the index of its first line, and the index of the line after it."""
 
 
 def _used_parts(lines: list[str]) -> Places:
@@ -292,7 +292,7 @@ def _without_end(lines: list[str]) -> list[str]:
 
 
 Change = tuple[list[str], list[str], int]
-"""The old lines, the new ones, and the index where a diff expects them; -1 if it does not say."""
+"""The old lines, the new lines, and the index at which a diff expects the old lines; -1 if it gives none."""
 
 
 def _patched(changes: list[Change], starter: list[str]) -> list[str]:

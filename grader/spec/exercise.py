@@ -163,7 +163,7 @@ EDITION_KEYS = ("edition",)
 """Keys that `release` writes and authors do not."""
 
 MAX_BESIDE = 2
-"""If there are at most this many other defects, a near miss is recognised beside any subset of them."""
+"""If there are at most this many other defects, a near miss is recognized beside any subset of them."""
 
 
 def near_miss_id(number: int) -> str:
@@ -280,7 +280,7 @@ class Exercise(Record, frozen=True, kw_only=True):
             yield from map(frozenset, combinations(ids, size))
 
     def near_miss_variants(self) -> Iterator[tuple[NearMiss, frozenset[str]]]:
-        """Yield each near miss with the sets of other defects beside which it is recognised.
+        """Yield each near miss with the sets of other defects beside which it is recognized.
 
         If there are more than `MAX_BESIDE` other defects, these are the empty set and the set of all others.
         """

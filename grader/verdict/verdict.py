@@ -183,7 +183,7 @@ def verdict_with_points(verdict: Verdict, exercise: Exercise) -> Verdict:
 
 
 def can_be_examined(read: Submission | Unreadable) -> TypeGuard[Submission]:
-    """Return whether `refuse` refuses a file in no exercise."""
+    """Return whether the file can be examined, so that `refuse` returns None in every exercise."""
     return isinstance(read, Submission) and why_too_large(read) is None
 
 

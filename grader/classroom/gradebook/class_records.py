@@ -110,7 +110,7 @@ class TrapSummary(Struct, frozen=True, kw_only=True):
     mean: float | None
     max_score: float | None
     catches: list[tuple[int, bool, int]]
-    """Of each defect its number, whether it is extra, and how many traps catch it alone."""
+    """For each defect: its number, whether it is extra, and how many traps catch it alone."""
 
 
 class ClassRecords(GradebookConnection):

@@ -304,7 +304,7 @@ def _with_id(unit: Unit, own: str) -> Unit:
 
 
 def _own_id(student: str, aliases: tuple[str, ...], taken: Collection[str]) -> str:
-    """Return an id that nobody has: students choose some of their names, and may choose those of others."""
+    """Return an id that nobody else has: students choose some of their names, and may choose another student's."""
     own = f"{student} ({', '.join(name for name in aliases if name != student)})"
     others = (f"{own} #{number}" for number in itertools.count(2))
     return own if own not in taken else next(each for each in others if each not in taken)

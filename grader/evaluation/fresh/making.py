@@ -223,7 +223,7 @@ def _failing(examination: Examination) -> dict[str, str] | None:
 
 
 def _visible_faults(examined: _Examined, wanted: int, draw: random.Random) -> list[Fault]:
-    """Return faults that each fail some check alone, by a value, in ways that differ; at most as many as wanted."""
+    """Return at most `wanted` faults. Each alone fails some check by a value, and no two fail in the same way."""
     found: list[Fault] = []
     failures: list[dict[str, str]] = []
     tried = 0

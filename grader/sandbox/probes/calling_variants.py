@@ -155,7 +155,7 @@ def _call_in_variant(
 
 
 def _as_leaves(inputs: dict[str, Any], names: Collection[str]) -> dict[str, Any]:
-    """Return inputs of which those with these names get gradients; inputs that are one tensor stay one."""
+    """Return the inputs; those with these names get gradients, and inputs that are one tensor stay one tensor."""
     leaves = {id(each): _as_leaf(each) for name, each in inputs.items() if name in names}
     return {name: leaves.get(id(each), each) for name, each in inputs.items()}
 
@@ -172,7 +172,7 @@ def _as_leaf(value: Any) -> Any:
 
 
 def _as_outputs(inputs: dict[str, Any]) -> dict[str, Any]:
-    """Return inputs that get gradients as views, so that they are no leaves: they may be outputs of another module."""
+    """Return inputs that get gradients as views, so that they are not leaves, like outputs of another module."""
     views = {id(each): each for each in inputs.values()}
     for each in inputs.values():
         if isinstance(each, torch.Tensor) and each.requires_grad:

@@ -225,7 +225,7 @@ class SubjectServer:
         raise TypeError(f"{value.description} cannot be given to the subject; use tensors and plain values")
 
     def _function(self, number: int) -> Callable[..., Any]:
-        """Return a function that calls one of the test's."""
+        """Return a function that calls a function of the test."""
 
         def call(*arguments: Any, **keywords: Any) -> Any:
             writer = Writer(self._handle_of)

@@ -101,7 +101,7 @@ def _mappings(value: Any) -> list[dict[str, Any]]:
 
 
 def _creation_time(value: Any) -> str:
-    """Return a time such as `2026-02-03 04:05:06.789 -08:00` as it is written elsewhere; nothing if it is none."""
+    """Return a time such as `2026-02-03 04:05:06.789 -08:00` in the gradebook's format; empty if it is no time."""
     return written_time(ZONE.sub("", value)) if isinstance(value, str) else ""
 
 

@@ -11,7 +11,7 @@ from grader.classroom.platforms.names import first_part, short_name
 from grader.classroom.platforms.platform import PlatformLayout
 
 STUDENT_NAME = re.compile(r"(?P<name>.+?)(?P<mark>_(?P<id>\d+)_assignsubmission_(?:file|onlinetext)_?)(?P<file>.*)")
-"""Moodle's mark is the first one, with no underscore before it. A later one is part of the student's file name."""
+"""The first mark is Moodle's and has no underscore before it. A later mark is part of the student's file name."""
 
 
 class Moodle(PlatformLayout):

@@ -39,7 +39,7 @@ class Repositories(PlatformLayout):
 
 
 def _parse(root: Path, name: str) -> tuple[str, str] | None:
-    """Return a repository's exercise, empty if its name has none, and login; None if the name is not a repository's."""
+    """Return the exercise (empty if there is none) and the login in a repository's name; None for other names."""
     if not (root / name).is_dir():
         return None
     match = REPOSITORY.fullmatch(name)
