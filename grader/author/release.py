@@ -295,7 +295,7 @@ ABOUT_HINTS = re.compile(
     r"|^\| hint \|.*\n"
     r"|^%hint .*\n"
     r"|`%?hint`, "
-    r"| When a hint [^.]*\.",
+    r"|\sWhen a hint [^.]*\.",
     re.MULTILINE,
 )
 ABOUT_SOLUTIONS = re.compile(r"^\| `python -m grader solution .*\n", re.MULTILINE)
