@@ -115,7 +115,7 @@ def compare_in_calling_variants(
             compare(observed.value, expected.value, compared, _tolerance(call.variant, exercise))
             tolerances = _gradient_tolerances(call, exercise)
             if tolerances is not None:
-                with _naming_what_learns(call.learning, everything):
+                with _describing_backward_pass(call, everything):
                     _compare_gradients(observed, expected, call, *tolerances)
         except Failure as failure:
             failure.change(calling_variant=call.variant)
@@ -158,14 +158,17 @@ def _compare_gradients(
 
 
 @contextmanager
-def _naming_what_learns(names: tuple[str, ...] | None, everything: tuple[str, ...]) -> Iterator[None]:
-    """Say in each `Failure` of the block which inputs get gradients, unless all do."""
+def _describing_backward_pass(call: VariantCall, everything: tuple[str, ...]) -> Iterator[None]:
+    """Say in each `Failure` of the block by which factor the loss was scaled, and which inputs get gradients unless all
+    do.
+    """
     try:
         yield
     except Failure as failure:
-        if names != everything:
-            which = f"on {' and '.join(names)} alone" if names else "on no input"
-            failure.change(action=f"with requires_grad {which}")
+        factor = f"{probe.LOSS_SCALES[call.has_other_inputs]:.6g}"
+        names = call.learning
+        which = f" and requires_grad on {' and '.join(names)} alone" if names else " and requires_grad on no input"
+        failure.change(action=f"with a loss {factor} times as large{which if names != everything else ''}")
         raise
 
 

@@ -233,6 +233,8 @@ class SamplesDoNotMix(Property, frozen=True, kw_only=True, tag="samples_do_not_m
     """The axis of the samples."""
     output: Index = 0
     """The index of the output to check."""
+    loudness: float = 400.0
+    """The factor by which a sample is larger than usual in another call."""
 
     def argument_problems(self, interface: Interface, sizes: set[str], path: KeyPath) -> Iterator[Problem]:
         yield from _input_problems(self.input, self.axis, self.all_inputs(interface), path)

@@ -78,3 +78,11 @@ class ValuesOfManyAndWide(submission.MultiHeadAttention):
     def forward(self, *, query, key, value, mask):
         vectors = {"query": query, "key": key, "value": value}
         return super().forward(**vectors), super().forward(**vectors, mask=mask)
+
+
+class WeightsOfATrainingCall(submission.MultiHeadAttention):
+    def forward(self, **inputs):
+        self.train()
+        super().forward(**inputs)
+        self.eval()
+        return self.attn

@@ -27,16 +27,22 @@ class GradientsOfASecondPiece(submission.RememberingAttention):
             self.train(is_training)
             call(x[:, :3])
             found.append(call(x[:, 3:], True))
+            with torch.inference_mode():
+                call(x[:, :3])
+            found.append(call(x[:, 3:], True))
         self.train(mode)
         return found
 
 
 class WordsReadAndWhatIsSaved(submission.RememberingAttention):
     def forward(self, x):
-        call, read = super().forward, []
-        for index, piece in enumerate([*x.split(2, dim=1), x]):
-            call(piece, more=0 < index < 3)
-            read.append(self.offset if type(self.offset) is int else -1)
+        call, mode, read = super().forward, self.training, []
+        for is_training in (False, True):
+            self.train(is_training)
+            for index, piece in enumerate([*x.split(2, dim=1), x]):
+                call(piece, more=0 < index < 3)
+                read.append(self.offset if type(self.offset) is int else -1)
+        self.train(mode)
         return torch.tensor(read), dict(self.state_dict())
 
 

@@ -23,6 +23,17 @@ class ValuesFoldedAndUnfolded(submission.AdaptedLinear):
         return super().forward(x)
 
 
+class AllDroppedAfterFolding(submission.AdaptedLinear):
+    def forward(self, x):
+        mode = self.training
+        self.fold()
+        self.unfold()
+        self.train()
+        value = super().forward(x)
+        self.train(mode)
+        return value
+
+
 class WhatFoldingSays(submission.AdaptedLinear):
     def forward(self, x):
         said = [self.folded is False]

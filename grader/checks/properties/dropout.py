@@ -104,9 +104,10 @@ def try_dropout_acts_on_weights(check: DropoutActsOnWeights, context: Context, c
     action = f"in training mode with dropout {number(response[2])}"
     _compare_with_response(ours, response, check, case, action)
     is_first, is_last = (case.sizes == (check.sizes or context.exercise.fixed_sizes)[index] for index in (0, -1))
-    if is_first:
+    if is_first and context.exercise.interface.trains_after_inference:
         context.subject.build({**case.arguments, check.probability: OTHER_CHANCE})
-        after = f"{action}, after another module was built with dropout {OTHER_CHANCE}"
+        ours.run_probe(dropout.use_without_dropout, case.inputs, sample_axes=case.samples_axes)
+        after = f"{action}, after calls in eval mode, and after another module was built with dropout {OTHER_CHANCE}"
         _compare_with_response(ours, response, check, case, after)
     if is_last and not check.inputs and _keeps_float64(context):
         _require_slopes(context, case, action)

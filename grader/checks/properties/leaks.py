@@ -88,22 +88,21 @@ def try_samples_do_not_mix(check: SamplesDoNotMix, context: Context, case: Case)
     samples = case.inputs[check.input].size(check.axis)
     if samples == 1:
         return
-    module, units = context.ours(check, case), _units(context, check)
-    change = case.inputs_with_change(check.input, check.axis, samples - 1)
-    before, after = _outputs(context, check, case, module, [case.inputs, change])
-    others = list(range(samples - 1))
+    module, units, last = context.ours(check, case), _units(context, check), samples - 1
+    change = case.inputs_with_change(check.input, check.axis, last)
+    enlarged = change[check.input].clone()
+    if isinstance(check.all_inputs(context.exercise.interface)[check.input], list):  # others have a range
+        enlarged.select(check.axis, last).mul_(check.loudness)
+    calls = [case.inputs, change, {**case.inputs, check.input: enlarged}]
+    before, after, after_enlarged = _outputs(context, check, case, module, calls)
+    others = list(range(last))
     draw = partial(
-        _draw_movement,
-        check,
-        module,
-        case,
-        before,
-        {samples - 1: after},
-        lambda place, changed: place != changed,
-        units,
+        _draw_movement, check, module, case, before, {last: after}, lambda place, changed: place != changed, units
     )
-    action = f"changing {units.changed} {samples - 1}"
+    action = f"changing {units.changed} {last}"
     _require_unchanged(before, after, check.axis, others, action, FailureKind.MIXING, units, draw)
+    action = f"replacing {units.changed} {last} by numbers {check.loudness:g} times as large"
+    _require_unchanged(before, after_enlarged, check.axis, others, action, FailureKind.MIXING, units)
 
 
 def _units(context: Context, check: FutureDoesNotLeak | MaskHides | SamplesDoNotMix) -> Units:

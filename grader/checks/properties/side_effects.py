@@ -60,6 +60,9 @@ def try_prints_nothing(check: PrintsNothing, context: Context, case: Case) -> No
 def try_prints(check: Prints, context: Context, case: Case) -> None:
     module = context.ours(check, case)
     module.printed()
+    inverted = {name: not value if isinstance(value, bool) else value for name, value in case.arguments.items()}
+    context.subject.build(inverted)  # a quiet module beside a verbose one
+    module.printed()
     for repetition in ("", " again"):
         module.call(check.method, **case.inputs)
         if is_visible(module.printed()):

@@ -27,6 +27,11 @@ from grader.sandbox.values import MAX_TENSOR_BYTES, flatten, map_tensors
 CANNOT_COPY = ("deepcopy protocol", "cannot pickle")
 """Parts of the error messages for objects that cannot be copied, such as a lock."""
 
+LOSS_SCALES = (2.0**14, 2.0**-14)
+"""Factors of the loss, for the two sets of inputs. A backward pass is linear, and a power of 2 rounds nothing, so the
+gradients are divided by the factor again.
+"""
+
 Gradients = dict[str, torch.Tensor | None]
 """Gradients by the name of a parameter or of an input; None where nothing flows back."""
 
@@ -205,17 +210,20 @@ def _called(
         if variant.history is History.AFTER_OTHERS:
             _call_later(inputs, run)
         if call.records_gradients():
-            gradients = of_parameters, _ = _gradients(value, module, inputs)
+            loss_scale = LOSS_SCALES[call.has_other_inputs]
+            gradients = of_parameters, _ = _gradients(value, module, inputs, loss_scale)
             if of_parameters and not _any_learns(inputs) and all(each is None for each in of_parameters.values()):
                 leaves = _as_leaves(inputs, inputs)  # a reentrant checkpoint needs an input that gets a gradient
-                gradients = _gradients(run(leaves), module, inputs)
+                gradients = _gradients(run(leaves), module, inputs, loss_scale)
     if module.training != mode:
         raise RuntimeError(f"the call changed the module's training from {mode} to {module.training}")
     return value, gradients
 
 
-def _gradients(value: Any, module: torch.nn.Module, inputs: dict[str, Any]) -> tuple[Gradients, Gradients]:
-    """Return the gradients of the parameters and of the inputs that get one."""
+def _gradients(
+    value: Any, module: torch.nn.Module, inputs: dict[str, Any], loss_scale: float
+) -> tuple[Gradients, Gradients]:
+    """Return the gradients of the parameters and of the inputs that get one, from a loss times `loss_scale`."""
     parts = dict(module.named_parameters()), inputs
     wanted = [
         {name: each for name, each in part.items() if isinstance(each, torch.Tensor) and each.requires_grad}
@@ -228,8 +236,10 @@ def _gradients(value: Any, module: torch.nn.Module, inputs: dict[str, Any]) -> t
     before = [each.grad for each in leaves]
     _set_gradients(leaves, [None] * len(leaves))
     if terms and leaves:
-        sum(terms[1:], start=terms[0]).backward()  # type: ignore[no-untyped-call]  # checkpoints refuse torch.autograd.grad
-    of_parameters, of_inputs = ({name: each.grad for name, each in part.items()} for part in wanted)
+        (loss_scale * sum(terms[1:], start=terms[0])).backward()  # type: ignore[no-untyped-call]  # checkpoints refuse torch.autograd.grad
+    of_parameters, of_inputs = (
+        {name: None if each.grad is None else each.grad / loss_scale for name, each in part.items()} for part in wanted
+    )
     _set_gradients(leaves, before)
     return of_parameters, of_inputs
 

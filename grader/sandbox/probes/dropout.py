@@ -1,5 +1,6 @@
 """Measure the effect of dropout on each weight of the reference, and on the gradients of a submission."""
 
+import contextlib
 from collections.abc import Callable
 from typing import Any
 
@@ -84,6 +85,25 @@ def response(subject: Subject, inputs: dict[str, Any]) -> Any:
         base = output(torch.zeros_like(weights))
         ones = torch.eye(weights.numel()).to(weights)
         return value, weights, chance, base, torch.stack([output(one.view(weights.shape)) - base for one in ones])
+
+
+def use_without_dropout(subject: Subject, inputs: dict[str, Any], *, sample_axes: dict[str, int]) -> None:
+    """Call the module in ways that must not switch dropout off for good, and leave it in training mode: in evaluation
+    mode under `inference_mode` and `no_grad`, with one sample, and with each boolean argument inverted.
+
+    `sample_axes` maps an input's name to the axis of its samples. Calls that raise are ignored.
+    """
+    module = subject.module
+    for _ in range(2):
+        module.eval()
+    one_sample = {
+        name: value.narrow(sample_axes[name], 0, 1) if name in sample_axes else value for name, value in inputs.items()
+    }
+    inverted = {name: not value if isinstance(value, bool) else value for name, value in inputs.items()}
+    for mode, given in ((torch.inference_mode(), inputs), (torch.no_grad(), one_sample), (torch.no_grad(), inverted)):
+        with contextlib.suppress(Exception), mode:
+            module(**given)
+    module.train()
 
 
 def slopes(

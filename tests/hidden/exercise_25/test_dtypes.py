@@ -14,7 +14,7 @@ ROUNDING = {
     "bfloat16": Tolerance(relative=2e-2, absolute=1e-7),
     "float16": Tolerance(relative=4e-3, absolute=1e-7),
 }
-LOUDNESS = (1.0, 400.0, 0.01)
+LOUDNESS = (1.0, 400.0, 0.01, 5e-4)
 EPS = 1e-7
 
 
@@ -41,3 +41,7 @@ def test_loud_inputs_in_every_dtype(subject, reference, gaussian):
 
 def test_soft_inputs_in_every_dtype(subject, reference, gaussian):
     normed_and_stream(subject, reference, gaussian, LOUDNESS[2])
+
+
+def test_inputs_whose_squares_are_as_small_as_eps(subject, reference, gaussian):
+    normed_and_stream(subject, reference, gaussian, LOUDNESS[3])

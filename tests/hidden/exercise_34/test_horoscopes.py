@@ -48,3 +48,36 @@ def test_a_share_of_one_keeps_unlikely_words(subject, reference):
         compare(ours(logits=logits), theirs(logits=logits), "share=1, with two unlikely words: chances")
     else:
         raise Failure("unlikely", "share=1: expected all four words to be kept", code="bool((outs[0] > 0).all())")
+
+
+def test_equally_likely_words(subject):
+    share, count = ARGUMENTS["share"], 8
+    kept = subject(**ARGUMENTS)(logits=torch.zeros(R, count))
+    counts = (kept > 0).sum(-1)
+    if bool((counts < share * count).any()):
+        text = f"{count} equal logits, share={share}: expected at least {share * count:g} words to be kept"
+        raise Failure("ties", text, code=f"bool(((outs[0] > 0).sum(-1) >= {share * count:g}).all())")
+    compare(kept, (kept > 0) / counts[:, None], f"{count} equal logits: chances")
+
+
+def test_hardly_any_warmth(subject, reference, gaussian):
+    arguments = {**ARGUMENTS, "warmth": 1e-9}
+    logits = gaussian(R, W)
+    compare(subject(**arguments)(logits=logits), reference(**arguments)(logits=logits), "warmth=1e-9: chances")
+
+
+def test_a_share_with_three_digits(subject, reference):
+    arguments = {**ARGUMENTS, "share": 0.995}
+    logits = -0.5 * torch.arange(W)[None].repeat(2, 1)  # sums of chances are far from the share
+    compare(subject(**arguments)(logits=logits), reference(**arguments)(logits=logits), "share=0.995: chances")
+
+
+def test_a_share_of_one_keeps_very_unlikely_words(subject, reference):
+    arguments = {"share": 1.0, "warmth": 1.0}
+    logits = torch.tensor([[18.0, 17.0, 0.0, 1.0]], dtype=torch.float64)
+    ours, theirs = subject.build(arguments, dtype="float64"), reference.build(arguments, dtype="float64")
+    kept = ours(logits=logits)
+    if bool((kept > 0).all()):
+        compare(kept, theirs(logits=logits), "share=1 in float64, with two unlikely words: chances")
+    else:
+        raise Failure("unlikely", "share=1: expected all four words to be kept", code="bool((outs[0] > 0).all())")
