@@ -6,9 +6,12 @@ import threading
 import time
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, Literal, TypeVar, overload
+
+from msgspec import Struct
 
 from grader.checks.outcome import FailureKind, Finding
 from grader.errors import KitError, OpenHostError, UsageError, WorkerKilledError
@@ -98,9 +101,7 @@ def grade(
     for a source that is neither text nor a path, `SpecError` for a wrong description, `BrokenExerciseError` if the
     reference fails its own checks, `OpenHostError` if `strict` refuses, and other `KitError`s if the kit cannot judge.
     """
-    return _Request(open_course(course), _seed(seed), strict=strict, timeout=_timeout(timeout)).judge_in_turn(
-        exercise, source
-    )
+    return _Call(_terms(course, seed, timeout, strict=strict), exercise, source).verdict()
 
 
 async def agrade(
@@ -119,12 +120,12 @@ async def agrade(
     """
     import asyncio  # most callers need none of it
 
-    request = _Request(open_course(course), _seed(seed), strict=strict, timeout=_timeout(timeout))
-    judged = _shared_threads().submit(request.judge_in_turn, exercise, source, time.monotonic())
+    call = _Call(_terms(course, seed, timeout, strict=strict), exercise, source)
+    judged = _shared_threads().submit(call.verdict)
     try:
         return await asyncio.wrap_future(judged)
     except asyncio.CancelledError:
-        request.cancel()
+        call.cancel()
         loop, ended = asyncio.get_running_loop(), asyncio.Event()
         judged.add_done_callback(lambda _: loop.is_closed() or loop.call_soon_threadsafe(ended.set))
         await ended.wait()
@@ -193,14 +194,8 @@ def grade_many(
         raise UsageError(f"jobs is {jobs!r}; use a whole number from 1")
     if errors not in ("raise", "return"):
         raise UsageError(f'errors is {errors!r}; use "raise" or "return"')
-    request = _Request(
-        open_course(course),
-        _seed(seed),
-        strict=strict,
-        timeout=_timeout(timeout),
-        returns_errors=errors == "return",
-    )
-    return _verdicts(request, iter(submissions), jobs or CORES, ordered=ordered)
+    calls = _Calls(_terms(course, seed, timeout, strict=strict), returns_errors=errors == "return")
+    return _verdicts(calls, iter(submissions), jobs or CORES, ordered=ordered)
 
 
 def grade_trap(
@@ -228,147 +223,152 @@ def grade_trap(
         return PooledTrapJudge(_trap_pool, folder, strict=strict).judge(exercise, trap_of(read, name), number)
 
 
-class _Request:
-    """Judges submissions to one course with one seed, from any number of threads; can be cancelled permanently."""
+class _Terms(Struct, frozen=True, kw_only=True):
+    """The conditions of a call of the interface. `timeout` is in seconds."""
 
-    def __init__(
-        self, course: Course, seed: int, *, strict: bool, timeout: float | None, returns_errors: bool = False
-    ) -> None:
-        self._course = course
-        self._seed = seed
-        self._strict = strict
-        self._timeout = timeout
-        self._returns_errors = returns_errors
-        self._lock = threading.Lock()
-        self._calls: set[_Call] = set()
-        self._is_cancelled = False
+    course: Course
+    seed: int
+    strict: bool
+    timeout: float | None
 
-    def judge_in_turn(self, exercise_id: str, source: Source, asked: float | None = None) -> Verdict:
-        """Return the verdict on a submission, once one of the cores is free for it.
 
-        The timeout counts from `asked`, a value of `time.monotonic`; by default from now.
-        """
-        return self._judge(exercise_id, source, _slots, asked)
-
-    def judge_tagged(self, exercise_id: str, source: Source, *tag: Any) -> Any:
-        """Return the verdict on a submission, with its tag if it has one."""
-        try:
-            verdict = self._judge(exercise_id, source)
-        except (OpenHostError, CancelledError):
-            raise
-        except (KitError, TypeError) as error:
-            if not self._returns_errors:
-                raise
-            verdict = self._without_exercise(exercise_id, source, str(error))
-        return (*tag, verdict) if tag else verdict
-
-    def cancel(self) -> None:
-        """Cancel the submissions that are being judged, and refuse others."""
-        with self._lock:
-            self._is_cancelled = True
-            calls = list(self._calls)
-        for call in calls:
-            call.cancel()
-
-    def _judge(
-        self,
-        exercise_id: str,
-        source: Source,
-        slots: threading.BoundedSemaphore | None = None,
-        asked: float | None = None,
-    ) -> Verdict:
-        self._course.require(exercise_id)
-        name = self._course.module_name(exercise_id) if isinstance(source, str) else str(source)
-        read = _read(source, name)
-        waited = 0.0 if asked is None else time.monotonic() - asked
-        timeout = None if self._timeout is None else self._timeout - waited
-        call = _Call(PooledJudge(_pool, self._course, strict=self._strict), timeout)
-        with self._lock:
-            self._calls.add(call)
-            if self._is_cancelled:
-                call.cancel()
-        try:
-            return call.judge(exercise_id, read, name, self._seed, slots)
-        except (ExaminerDiedError, WorkerKilledError) as error:
-            reason = str(error)
-        except CancelledError:
-            if self._is_cancelled or not call.is_too_late:
-                raise
-            reason = f"there was no verdict after {self._timeout:g} s; allow more time"
-        finally:
-            call.stop_clock()
-            with self._lock:
-                self._calls.discard(call)
-        exercise = load_exercise(self._course.description(exercise_id))
-        return not_judged(exercise, name, self._seed, _not_judged_finding(reason))
-
-    def _without_exercise(self, exercise_id: str, source: Source, reason: str) -> Verdict:
-        """Return the verdict on a submission whose exercise or source cannot be used."""
-        finding = _not_judged_finding(reason)
-        return Verdict(
-            exercise=str(exercise_id),
-            file=str(source) if isinstance(source, Path) else "",
-            outcome=Result.NOT_JUDGED,
-            reason=str(finding),
-            score=None,
-            max_score=0.0,
-            seed=self._seed,
-            defects=[],
-            regressions=[],
-            checks=[],
-            isolation={},
-            seconds=0.0,
-            unloadable=finding,
-        )
+def _terms(course: str | Path | None, seed: int | None, timeout: float | None, *, strict: bool) -> _Terms:
+    """Return the conditions with their defaults; raise `UsageError` for a wrong one."""
+    return _Terms(course=open_course(course), seed=_seed(seed), strict=strict, timeout=_timeout(timeout))
 
 
 class _Call:
-    """One submission on its way to a verdict. It ends at its timeout, or when another thread cancels it."""
+    """One submission on its way to a verdict.
 
-    def __init__(self, judge: PooledJudge, timeout: float | None) -> None:
-        self.is_too_late = False
-        self._judge = judge
+    It ends at its timeout, which counts from when this object was made, or when another thread cancels it.
+    """
+
+    def __init__(self, terms: _Terms, exercise_id: str, source: Source) -> None:
+        self._terms = terms
+        self._exercise_id = exercise_id
+        self._source = source
+        self._judge = PooledJudge(_pool, terms.course, strict=terms.strict)
+        self._asked = time.monotonic()
+        self._is_late = False
         self._is_cancelled = False
-        self._clock = None if timeout is None else threading.Timer(timeout, self._end_late)
-        if self._clock is not None:
-            self._clock.daemon = True
-            self._clock.start()
 
-    def judge(
-        self,
-        exercise_id: str,
-        read: Submission | Unreadable,
-        name: str,
-        seed: int,
-        slots: threading.BoundedSemaphore | None,
-    ) -> Verdict:
-        """Return the verdict, once a slot is free if slots are given; raise `CancelledError` if the call ended."""
-        if slots is None:
-            return self._judge.judge(exercise_id, read, name, seed)
-        while not slots.acquire(timeout=POLL_SECONDS):
-            if self._is_cancelled:
-                raise CancelledError(f"{name} was cancelled")
+    def verdict(self, *, in_turn: bool = True) -> Verdict:
+        """Return the verdict. With `in_turn`, wait first until one of the cores is free.
+
+        Raise `CancelledError` if another thread cancelled the call.
+        """
+        course, exercise_id, source = self._terms.course, self._exercise_id, self._source
+        course.require(exercise_id)
+        name = course.module_name(exercise_id) if isinstance(source, str) else str(source)
+        read = _read(source, name)
         try:
-            return self._judge.judge(exercise_id, read, name, seed)
-        finally:
-            slots.release()
+            with self._clock(), self._core(name) if in_turn else nullcontext():
+                return self._judge.judge(exercise_id, read, name, self._terms.seed)
+        except (ExaminerDiedError, WorkerKilledError) as error:
+            reason = str(error)
+        except CancelledError:
+            if self._is_cancelled or not self._is_late:
+                raise
+            reason = f"there was no verdict after {self._terms.timeout:g} s; allow more time"
+        exercise = load_exercise(course.description(exercise_id))
+        return not_judged(exercise, name, self._terms.seed, _not_judged_finding(reason))
 
     def cancel(self) -> None:
         """Cancel the judgement. Callable from any thread."""
         self._is_cancelled = True
         self._judge.cancel()
 
-    def stop_clock(self) -> None:
-        """Cancel the timeout."""
-        if self._clock is not None:
-            self._clock.cancel()
+    @contextmanager
+    def _clock(self) -> Iterator[None]:
+        """End the judgement if the block has not ended at the timeout."""
+        if self._terms.timeout is None:
+            yield
+            return
+        timer = threading.Timer(self._asked + self._terms.timeout - time.monotonic(), self._end_late)
+        timer.daemon = True
+        timer.start()
+        try:
+            yield
+        finally:
+            timer.cancel()
 
     def _end_late(self) -> None:
-        self.is_too_late = True
-        self.cancel()
+        self._is_late = True
+        self._judge.cancel()
+
+    @contextmanager
+    def _core(self, name: str) -> Iterator[None]:
+        """Occupy a core in the block, once one is free. Raise `CancelledError` if the call ends before."""
+        slots = _slots
+        while not slots.acquire(timeout=POLL_SECONDS):
+            if self._is_cancelled or self._is_late:
+                raise CancelledError(f"{name} was cancelled")
+        try:
+            yield
+        finally:
+            slots.release()
 
 
-def _verdicts(request: _Request, submissions: Iterator[tuple[Any, ...]], jobs: int, *, ordered: bool) -> Iterator[Any]:
+class _Calls:
+    """Judges the submissions of one `grade_many`, from any number of threads, until it is cancelled."""
+
+    def __init__(self, terms: _Terms, *, returns_errors: bool) -> None:
+        self._terms = terms
+        self._returns_errors = returns_errors
+        self._lock = threading.Lock()
+        self._running: set[_Call] = set()
+        self._is_cancelled = False
+
+    def judge(self, exercise_id: str, source: Source, *tag: Any) -> Any:
+        """Return the verdict on a submission, with its tag if it has one."""
+        call = _Call(self._terms, exercise_id, source)
+        with self._lock:
+            self._running.add(call)
+            if self._is_cancelled:
+                call.cancel()
+        try:
+            verdict = call.verdict(in_turn=False)
+        except (OpenHostError, CancelledError):
+            raise
+        except (KitError, TypeError) as error:
+            if not self._returns_errors:
+                raise
+            verdict = _unusable(exercise_id, source, self._terms.seed, str(error))
+        finally:
+            with self._lock:
+                self._running.discard(call)
+        return (*tag, verdict) if tag else verdict
+
+    def cancel(self) -> None:
+        """Cancel the submissions that are being judged, and refuse others."""
+        with self._lock:
+            self._is_cancelled = True
+            running = list(self._running)
+        for call in running:
+            call.cancel()
+
+
+def _unusable(exercise_id: str, source: Source, seed: int, reason: str) -> Verdict:
+    """Return the verdict on a submission whose exercise or source cannot be used."""
+    finding = _not_judged_finding(reason)
+    return Verdict(
+        exercise=str(exercise_id),
+        file=str(source) if isinstance(source, Path) else "",
+        outcome=Result.NOT_JUDGED,
+        reason=str(finding),
+        score=None,
+        max_score=0.0,
+        seed=seed,
+        defects=[],
+        regressions=[],
+        checks=[],
+        isolation={},
+        seconds=0.0,
+        unloadable=finding,
+    )
+
+
+def _verdicts(calls: _Calls, submissions: Iterator[tuple[Any, ...]], jobs: int, *, ordered: bool) -> Iterator[Any]:
     """Yield the verdicts, in the order of the submissions or as they come; `jobs` threads judge ahead."""
     pending: dict[Future[Any], None] = {}
     finished: SimpleQueue[Future[Any]] = SimpleQueue()
@@ -389,7 +389,7 @@ def _verdicts(request: _Request, submissions: Iterator[tuple[Any, ...]], jobs: i
                 except Exception as error:  # noqa: BLE001 - raised below, after the verdicts
                     source_error = error
                     break
-                future = threads.submit(request.judge_tagged, *submission)
+                future = threads.submit(calls.judge, *submission)
                 pending[future] = None
                 if not ordered:
                     future.add_done_callback(finished.put)
@@ -402,7 +402,7 @@ def _verdicts(request: _Request, submissions: Iterator[tuple[Any, ...]], jobs: i
         finally:
             for each in pending:
                 each.cancel()
-            request.cancel()
+            calls.cancel()
 
 
 def _parts(submission: Any) -> tuple[Any, ...]:
