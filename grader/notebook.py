@@ -10,9 +10,10 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import wraps
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TypeVar
+from typing import Any, TypeVar, cast
 
 import click
 from IPython.core.error import StdinNotImplementedError
@@ -45,7 +46,7 @@ from grader.trap.reading import trap_of
 from grader.verdict.pooled_judge import PooledJudge
 from grader.verdict.verdict import Verdict
 
-T = TypeVar("T")
+Magic = TypeVar("Magic", bound=Callable[..., Any])
 
 _pool = ExaminerPool(most_idle=1)
 _trap_pool = ExaminerPool(most_idle=1)
@@ -60,55 +61,70 @@ GRADED_ONLY = "%%grade"
 """The first word of a cell that is graded and does not run."""
 
 
+def _prints_errors(magic: Magic) -> Magic:
+    """Let a magic print an error of the kit as one sentence instead of a traceback."""
+
+    @wraps(magic)
+    def printing(*arguments: Any) -> Any:
+        try:
+            return magic(*arguments)
+        except KitError as error:
+            click.echo(f"grader: {error}")
+            return None
+
+    return cast("Magic", printing)
+
+
 @magics_class
 class GraderMagics(Magics):
     """The magics of a notebook."""
 
     @cell_magic("grade")  # type: ignore[arg-type]  # IPython annotates it too narrowly
+    @_prints_errors
     def grade_cell(self, line: str, cell: str) -> NotebookVerdict | None:
         """`%%grade exercise_03`: grade the source of this cell, without running it in the kernel."""
-        return _print_errors(lambda: _grade(_exercise(line), _from_cell(cell)))
+        return _grade(_exercise(line), _from_cell(cell))
 
     @line_magic("grade")  # type: ignore[arg-type]  # likewise
+    @_prints_errors
     def grade_definitions(self, line: str) -> NotebookVerdict | None:
         """`%grade exercise_03`: grade the class or function as the cells that ran have defined it."""
-        return _print_errors(lambda: _grade(_exercise(line), self._definitions(_exercise(line))))
+        exercise_id = _exercise(line)
+        return _grade(exercise_id, self._definitions(exercise_id))
 
     @cell_magic("trap")  # type: ignore[arg-type]  # likewise
+    @_prints_errors
     def trap_cell(self, line: str, cell: str) -> None:
         """`%%trap exercise_03`: judge the tests of this cell, without running it in the kernel."""
-        _print_errors(lambda: click.echo(_trap(_exercise(line), cell), nl=False))
+        click.echo(_trap(_exercise(line), cell), nl=False)
 
     @line_magic
+    @_prints_errors
     def hint(self, line: str) -> None:
         """`%hint exercise_03`: give one more hint for the class or function that was defined or graded last.
 
         `%hint exercise_03 2` is about defect 2.
         """
-        _print_errors(lambda: self._print_hint(line))
+        name, _, number = line.strip().rpartition(" ")
+        if not (name and number.isdecimal()):
+            name, number = line, "0"
+        exercise_id = _exercise(name)
+        _print_hint(exercise_id, self._definitions(exercise_id, with_graded=True), int(number))
 
     @line_magic
+    @_prints_errors
     def diff(self, line: str) -> None:
         """`%diff exercise_03`: show how the class or function defined or graded last differs from the starter."""
-        _print_errors(lambda: click.echo(self._diff(line), nl=False))
+        exercise_id = _exercise(line)
+        click.echo(_diff(exercise_id, self._definitions(exercise_id, with_graded=True)), nl=False)
 
     @line_magic
+    @_prints_errors
     def guide(self, line: str) -> None:
         """`%guide exercise_03`: go through the hunt step by step, with the class or function defined or graded last.
 
         Options are those of the command: `%guide exercise_03 --card 2`.
         """
-        _print_errors(lambda: self._guide(line))
-
-    @line_magic("try")  # type: ignore[arg-type]  # likewise
-    def repeat_check(self, line: str) -> None:
-        """`%try exercise_03`: repeat the first check that fails for the class or function defined or graded last.
-
-        It runs in a separate process. `%try exercise_03 --code` prints it as a script.
-        """
-        _print_errors(lambda: click.echo(self._repeat_check(line), nl=False))
-
-    def _guide(self, line: str) -> None:
         try:
             words = shlex.split(line)
         except ValueError:
@@ -116,36 +132,20 @@ class GraderMagics(Magics):
         exercise_id = _exercise(words.pop(0) if words and not words[0].startswith("-") else "")
         _guide(exercise_id, self._definitions(exercise_id, with_graded=True), words)
 
-    def _print_hint(self, line: str) -> None:
-        name, _, number = line.strip().rpartition(" ")
-        if not (name and number.isdecimal()):
-            name, number = line, "0"
-        exercise_id = _exercise(name)
-        _print_hint(exercise_id, self._definitions(exercise_id, with_graded=True), int(number))
+    @line_magic("try")  # type: ignore[arg-type]  # likewise
+    @_prints_errors
+    def repeat_check(self, line: str) -> None:
+        """`%try exercise_03`: repeat the first check that fails for the class or function defined or graded last.
 
-    def _diff(self, line: str) -> str:
-        exercise_id = _exercise(line)
-        course = _course()
-        _, notebook = course.editable_files(exercise_id)
-        starter = read_submission(course.pristine(notebook), notebook.name)
-        if isinstance(starter, Unreadable):
-            raise UsageError(f"there is nothing to compare: {starter.reason}")
-        entry = load_exercise(course.description(exercise_id)).interface.entry()
-        original = submission_from_cells(starter.chunks, entry)
-        before = _lines(original) if original else []
-        after = _lines(self._definitions(exercise_id, with_graded=True))
-        common = {line for line in before if line.startswith(IMPORTS)} & {*after}  # any cell may repeat an import
-        before, after = ([line for line in lines if line not in common] for lines in (before, after))
-        lines = difflib.unified_diff(before, after, "starter", "this notebook")
-        return printable_lines("".join(lines)) or "Nothing has changed since the starter.\n"
-
-    def _repeat_check(self, line: str) -> str:
+        It runs in a separate process. `%try exercise_03 --code` prints it as a script.
+        """
         words = line.split()
         options = [each for each in words if each.startswith("-")]
         if unknown := [each for each in options if each != CODE]:
             raise UsageError(f"%try takes only the option {CODE}, got {unknown[0]}")
         exercise_id = _exercise(" ".join(each for each in words if each not in options))
-        return _run_trial(exercise_id, self._definitions(exercise_id, with_graded=True), prints_code=bool(options))
+        submission = self._definitions(exercise_id, with_graded=True)
+        click.echo(_run_trial(exercise_id, submission, prints_code=bool(options)), nl=False)
 
     def _definitions(self, exercise_id: str, *, with_graded: bool = False) -> Submission:
         """Return the exercise's class or function as the cells that ran have defined it.
@@ -183,6 +183,22 @@ def _trap(exercise_id: str, cell: str) -> str:
     home, seed = home_of(course, exercise_id), secret_seed()
     result = PooledTrapJudge(_trap_pool, course, lanes=usable_cores()).judge(exercise_id, trap, seed, home=home)
     return render_trap(result, details_of(course, result), has_next=True, shell=Shell.NOTEBOOK)
+
+
+def _diff(exercise_id: str, submission: Submission) -> str:
+    """Return a unified diff from the starter's class or function to the submission's."""
+    course = _course()
+    _, notebook = course.editable_files(exercise_id)
+    starter = read_submission(course.pristine(notebook), notebook.name)
+    if isinstance(starter, Unreadable):
+        raise UsageError(f"there is nothing to compare: {starter.reason}")
+    entry = load_exercise(course.description(exercise_id)).interface.entry()
+    original = submission_from_cells(starter.chunks, entry)
+    before, after = _lines(original) if original else [], _lines(submission)
+    common = {line for line in before if line.startswith(IMPORTS)} & {*after}  # any cell may repeat an import
+    before, after = ([line for line in lines if line not in common] for lines in (before, after))
+    lines = difflib.unified_diff(before, after, "starter", "this notebook")
+    return printable_lines("".join(lines)) or "Nothing has changed since the starter.\n"
 
 
 def _lines(submission: Submission) -> list[str]:
@@ -291,12 +307,3 @@ def _exercise(line: str) -> str:
     if exercise_id is None:
         raise UsageError("name the exercise, as in %grade exercise_03")
     return exercise_id
-
-
-def _print_errors(step: Callable[[], T]) -> T | None:
-    """Return the result of the step. Print an error of the kit as one sentence instead of a traceback."""
-    try:
-        return step()
-    except KitError as error:
-        click.echo(f"grader: {error}")
-        return None
