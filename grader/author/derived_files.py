@@ -3,7 +3,6 @@
 import ast
 import hashlib
 import json
-import re
 from pathlib import Path
 
 import msgspec
@@ -11,19 +10,16 @@ import msgspec
 from grader.author.proof import Step
 from grader.author.readme import write_readme
 from grader.author.scaffold import with_story
+from grader.author.student_pages import hunts_in
 from grader.errors import SpecError
 from grader.report.phrases import counted
 from grader.spec.exercise import Exercise
-from grader.spec.exercise_names import ID_PATTERN
 from grader.spec.fragments import fix_defects, put_back
 from grader.spec.loading import read_exercise
 from grader.spec.paths import Course, read_cache, write_cache, write_product
 from grader.spec.problem import BLANK
 from grader.spec.schema import render_schema
 from grader.submission import Unreadable, read_submission
-
-ROW = re.compile(rf"^\| \[({ID_PATTERN})\]", re.MULTILINE)
-"""A row of a list of exercises, in exercises/README.md."""
 
 
 def derive_files(course: Course, exercise: Exercise) -> list[Path]:
@@ -125,7 +121,7 @@ def compare_sources(course: Course, exercise: Exercise) -> Step:
             "that only show something as demonstration"
         )
     table = course.root / "exercises" / "README.md"
-    has_row = not table.exists() or exercise.id in ROW.findall(table.read_text(encoding="utf-8"))
+    has_row = not table.exists() or exercise.id in hunts_in(table.read_text(encoding="utf-8"))
     warning = f"{table.relative_to(course.root)}: has no row for {exercise.id}; add one, so that students find it"
     warnings = [] if has_row else [warning]
     page = course.exercise_folder(exercise.id) / "README.md"

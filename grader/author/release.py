@@ -1,6 +1,5 @@
 """Make a course's student edition: everything that students may have, and nothing that spoils a hunt."""
 
-import re
 from pathlib import Path
 from typing import Any
 
@@ -8,9 +7,10 @@ import msgspec
 import yaml
 from msgspec import Struct, structs
 
-from grader.author.derived_files import ROW, tree_text
+from grader.author.derived_files import tree_text
 from grader.author.kit import students_kit
 from grader.author.spoilers import find_spoilers
+from grader.author.student_pages import for_edition, front_page, hunts_in, list_of_hunts, overview
 from grader.errors import SpecError, UsageError
 from grader.processes.examiner_process import usable_cores
 from grader.processes.task_pool import TaskPool
@@ -135,8 +135,8 @@ def _prepare_one(source: WorkerSource, course: Course, exercise: Exercise, editi
 
 def _unlisted(course: Course, exercises: list[Exercise]) -> list[str]:
     """Return a note on exercises without a row in exercises/README.md, where students look for them."""
-    rows = set(ROW.findall(_list_of_hunts(course, exercises)))
-    missing = [exercise.id for exercise in exercises if exercise.id not in rows]
+    listed_ids = hunts_in(list_of_hunts(course, exercises))
+    missing = [exercise.id for exercise in exercises if exercise.id not in listed_ids]
     remedy = "add a row to this course's, and release again"
     return [f"The edition's exercises/README.md does not list {listed(missing)}: {remedy}."] if missing else []
 
@@ -173,8 +173,8 @@ def _files(course: Course, prepared: list[Prepared], edition: Sealed) -> dict[Pa
     """Return every file of the edition by its path."""
     exercises = [each.exercise for each in prepared]
     files = students_kit() | {
-        Path("README.md"): _readme(exercises),
-        Path("exercises/README.md"): _overview(course, exercises, edition),
+        Path("README.md"): front_page(exercises).encode(),
+        Path("exercises/README.md"): overview(course, exercises, edition).encode(),
     }
     for each in prepared:
         here = Path(SEALED) / each.exercise.id
@@ -187,94 +187,13 @@ def _files(course: Course, prepared: list[Prepared], edition: Sealed) -> dict[Pa
     return files
 
 
-README = """\
-# Bug hunts in attention code
-
-Each folder in `exercises/` contains a story, a piece of attention code that its author believed to be right, and the
-same code as a notebook. Find out what the code does wrong and fix it. The checks tell you whether you are right.
-
-Install the grader and begin with a tiny hunt of five minutes. You need Python 3.11 or newer.
-
-```sh
-python3 -m venv .venv && . .venv/bin/activate
-pip install torch==2.13.0 -e . && python -m grader start
-```
-
-A plain `pip install torch` may download gigabytes of CUDA libraries. Version 2.13.0 also has a CPU build without them.
-
-[exercises/README.md](exercises/README.md) explains how to work on a hunt.
-
-{table}
-
-## Handing in
-
-Hand in one file for each exercise, in the way your course asks for: the module that you edited, which is
-`exercises/<exercise>/attention.py` in most exercises, or its notebook. Keep the file's name. Then all checks run with
-new inputs and give the points. A fix that only fits the inputs of this edition earns nothing.
-"""
-
-
-def _readme(exercises: list[Exercise]) -> bytes:
-    """Return the first page of the edition."""
-    rows = [
-        f"| [{exercise.id}](exercises/{exercise.id}/README.md) | {exercise.title} | {exercise.max_score():g} |"
-        for exercise in exercises
-    ]
-    table = "\n".join(["| exercise | story | points |", "| --- | --- | --- |", *rows])
-    return README.format(table=table).encode()
-
-
-def _overview(course: Course, exercises: list[Exercise], edition: Sealed) -> bytes:
-    """Return the list of hunts with the rows of these exercises only."""
-    chosen = {exercise.id for exercise in exercises}
-    lines = _list_of_hunts(course, exercises).splitlines(keepends=True)
-    kept = [line for line in lines if not (row := ROW.match(line)) or row[1] in chosen]
-    return _page("".join(kept), edition)
-
-
-LIST_OF_HUNTS = """\
-# The hunts
-
-| hunt | title |
-| --- | --- |
-{rows}
-
-Read a hunt's story, edit the file beside it, and grade it until every defect is fixed.
-
-| command | what it does |
-| --- | --- |
-| `python -m grader {first}` | grade your file |
-| `python -m grader guide {first}` | hunt step by step |
-| `python -m grader hint {first}` | give the next hint; run it again for another one |
-| `python -m grader try {first}` | repeat the first failed check on your file |
-| `python -m grader diff {first}` | show what you changed |
-| `python -m grader reset {first}` | restore the starter and keep a copy of your file |
-| `python -m grader solution {first}` | after the hunt: compare your fix with the reference |
-
-## The trap
-
-You may also write tests that catch the bugs, as plain pytest functions in `trap.py` beside the story: `subject` stands
-for the hunt's class or function, and `gaussian(2, 5)` makes a tensor of random numbers. `python -m grader trap {first}`
-judges them.
-"""
-
-
-def _list_of_hunts(course: Course, exercises: list[Exercise]) -> str:
-    """Return the course's exercises/README.md; for a new course that has none, a short one."""
-    path = course.root / "exercises" / "README.md"
-    if path.exists():
-        return path.read_text(encoding="utf-8")
-    rows = "\n".join(f"| [{each.id}]({each.id}/README.md) | {each.title} |" for each in exercises)
-    return LIST_OF_HUNTS.format(rows=rows, first=exercises[0].id if exercises else "exercise_01")
-
-
 def _exercise_files(course: Course, exercise: Exercise, edition: Sealed) -> dict[Path, bytes]:
     """Return what a student reads and edits of an exercise."""
     files = {path: source.read_bytes() for path, source in _sources(course, exercise).items()}
     story = Path("exercises") / exercise.id / "README.md"
     trap = course.trap(exercise.id).relative_to(course.root)
     return files | {
-        story: _page(files[story].decode(), edition),
+        story: for_edition(files[story].decode(), edition).encode(),
         trap: TEMPLATE.format(exercise=exercise.id).encode(),
     }
 
@@ -287,25 +206,6 @@ def _sources(course: Course, exercise: Exercise) -> dict[Path, Path]:
         pristine = course.pristine(path)
         sources |= {here / path.name: pristine, pristine.relative_to(course.root): pristine}
     return sources
-
-
-ABOUT_HINTS = re.compile(
-    r"\nStuck\?[^\n]*\n\n    python -m grader hint [^\n]*\n"
-    r"|^\| `python -m grader hint .*\n"
-    r"|^\| hint \|.*\n"
-    r"|^%hint .*\n"
-    r"|`%?hint`, "
-    r"|\sWhen a hint [^.]*\.",
-    re.MULTILINE,
-)
-ABOUT_SOLUTIONS = re.compile(r"^\| `python -m grader solution .*\n", re.MULTILINE)
-"""Sentences on students' pages about commands that an edition does not have."""
-
-
-def _page(text: str, edition: Sealed) -> bytes:
-    """Return a page without sentences about commands that the edition does not have."""
-    text = text if edition.has_hints else ABOUT_HINTS.sub("", text)
-    return (text if edition.explains_at_home else ABOUT_SOLUTIONS.sub("", text)).encode()
 
 
 INTRODUCTION = "# What you may know of this exercise. More checks run when you hand in your file.\n"

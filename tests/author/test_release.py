@@ -17,9 +17,10 @@ import yaml
 from msgspec import structs
 from safetensors.torch import load
 
-from grader.author.release import _overview, _unfinished, _unlisted, release
+from grader.author.release import _unfinished, _unlisted, release
 from grader.author.sealing import seal
 from grader.author.spoilers import find_spoilers
+from grader.author.student_pages import overview
 from grader.checks.calling_variant_calls import _of_the_same_values, call_in_calling_variants
 from grader.checks.case import Case, make_case, seed_draws
 from grader.checks.outcome import FailureKind, Finding, Status
@@ -683,7 +684,7 @@ def test_a_course_without_a_list_of_hunts_gets_a_short_one(own_course):
     exercises = [load_exercise(own_course.description(each)) for each in ("exercise_02", "exercise_03")]
     (own_course.root / "exercises" / "README.md").unlink()
     assert _unlisted(own_course, exercises) == []
-    page = _overview(own_course, exercises, Sealed(has_hints=False)).decode()
+    page = overview(own_course, exercises, Sealed(has_hints=False))
     assert f"| [exercise_03](exercise_03/README.md) | {exercises[1].title} |" in page
     assert "python -m grader guide exercise_02" in page
     assert "hint" not in page
