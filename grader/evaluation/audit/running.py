@@ -45,27 +45,42 @@ def write_audit(
         raise UsageError(f"seeds is {seeds}; use 1 or more")
     chosen = list(dict.fromkeys(exercise_ids))
     audited = chosen or course.exercise_ids()
-    cases = list(cases_of(course, audited))
     attacks = list(attacks_of(course)) if with_attacks else []
-    cases += attacks
+    cases = [*cases_of(course, audited), *attacks]
     _make_folder(folder)
     numbers = [seed_of(Split.HELD_OUT, index) for index in range(seeds)]
     jobs = jobs or usable_cores()
     started = time.monotonic()
     gradings, isolation = _graded(course, cases, numbers, jobs, advance)
     seconds = time.monotonic() - started
-    given = [f"--seeds {seeds}", f"--jobs {jobs}"]
-    options = given + [f"--exercise {each}" for each in chosen] + ([] if with_attacks else ["--without-attacks"])
-    audit = _audit(
-        course,
-        gradings,
-        isolation,
-        numbers,
-        audited,
-        jobs,
-        seconds,
+    times = [each.seconds for each in gradings if each.corpus is not Corpus.ATTACKS]
+    options = [f"--seeds {seeds}", f"--jobs {jobs}", *(f"--exercise {each}" for each in chosen)]
+    options += [] if with_attacks else ["--without-attacks"]
+    audit = Audit(
+        version=kit_version(course),
+        torch_version=torch_version(),
+        python_version=platform.python_version(),
         command=" ".join(["python -m grader audit", *options, shlex.quote(str(folder))]),
+        level=LEVEL,
+        seeds=numbers,
+        exercises=audited,
+        isolation=isolation,
+        corpora=rows_by(gradings, lambda each: each.corpus),
+        kinds=rows_by(gradings, lambda each: each.kind),
+        hunts=rows_by(gradings, lambda each: each.exercise),
+        flips=flips(gradings),
+        right_refused=misjudged(gradings, is_right=True),
+        wrong_passed=misjudged(gradings, is_right=False),
+        attacks=attack_rows(gradings),
+        layers=layer_rows(gradings),
         attacks_left_out=number_of_attacks(course) - len(attacks),
+        jobs=jobs,
+        seconds=seconds,
+        rate=len(gradings) / seconds / jobs if seconds else 0.0,
+        median_seconds=percentile(times, 0.5),
+        tail_seconds=percentile(times, 0.99),
+        longest_seconds=max(times, default=0.0),
+        gradings=gradings,
     )
     write_product(folder / "audit.json", msgspec.json.format(msgspec.json.encode(audit), indent=1) + b"\n")
     write_product(folder / "index.html", render_audit(audit).encode())
@@ -109,44 +124,3 @@ def _graded(
                 isolation[layer] = isolation.get(layer, True) and holds
             advance(len(found), len(cases) * len(seeds))
     return [found[key] for key in sorted(found, key=lambda key: (key[1], seeds.index(key[0])))], isolation
-
-
-def _audit(
-    course: Course,
-    gradings: list[Grading],
-    isolation: dict[str, bool],
-    seeds: list[int],
-    exercises: list[str],
-    jobs: int,
-    seconds: float,
-    *,
-    command: str,
-    attacks_left_out: int,
-) -> Audit:
-    times = [each.seconds for each in gradings if each.corpus is not Corpus.ATTACKS]
-    return Audit(
-        version=kit_version(course),
-        torch_version=torch_version(),
-        python_version=platform.python_version(),
-        command=command,
-        level=LEVEL,
-        seeds=seeds,
-        exercises=exercises,
-        isolation=isolation,
-        corpora=rows_by(gradings, lambda each: each.corpus),
-        kinds=rows_by(gradings, lambda each: each.kind),
-        hunts=rows_by(gradings, lambda each: each.exercise),
-        flips=flips(gradings),
-        right_refused=misjudged(gradings, is_right=True),
-        wrong_passed=misjudged(gradings, is_right=False),
-        attacks=attack_rows(gradings),
-        layers=layer_rows(gradings),
-        attacks_left_out=attacks_left_out,
-        jobs=jobs,
-        seconds=seconds,
-        rate=len(gradings) / seconds / jobs if seconds else 0.0,
-        median_seconds=percentile(times, 0.5),
-        tail_seconds=percentile(times, 0.99),
-        longest_seconds=max(times, default=0.0),
-        gradings=gradings,
-    )
