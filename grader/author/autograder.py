@@ -10,7 +10,7 @@ import tempfile
 import zipfile
 from pathlib import Path
 
-from grader.author.kit import whole_kit
+from grader.author.kit import whole_kit, write_files
 from grader.classroom.platforms import AUTOGRADERS
 from grader.classroom.platforms.platform import Autograder, Package
 from grader.errors import BrokenExerciseError, UsageError
@@ -31,7 +31,6 @@ README = "README.md.j2"
 SETUP = "setup.sh.j2"
 """The template of a script that several platforms run in an image. It installs the kit and grades the reference."""
 
-EXECUTABLE = 0o755
 EARLIEST = (1980, 1, 1, 0, 0, 0)
 """The time of every file in a zip, so that equal packages are equal files."""
 
@@ -59,11 +58,7 @@ def write_autograder(course: Course, exercise_id: str, platform: str, output: Pa
 
     with tempfile.TemporaryDirectory(prefix="autograder-") as temporary:
         folder = Path(temporary) / "package"
-        for path, content in _package_files(chosen, package).items():
-            (folder / path).parent.mkdir(parents=True, exist_ok=True)
-            (folder / path).write_bytes(content)
-            if content.startswith(b"#!"):
-                (folder / path).chmod(EXECUTABLE)
+        write_files(folder, _package_files(chosen, package))
         write_product(Course(root=folder / chosen.kit_folder).key(exercise_id), encode_key(key))
         if is_zip:
             with product_draft(output) as draft:

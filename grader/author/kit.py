@@ -17,6 +17,8 @@ STUDENTS_SUFFIXES = (".py", ".typed", ".html", ".css", ".js", ".j2")
 TOOLS_SECTION = re.compile(r"^\[tool\.(?!setuptools)[^\n]*\n(?:(?!\[(?:tool|project|build)).*\n?)*", re.MULTILINE)
 EXTRAS_SECTION = re.compile(r"^\[project\.optional-dependencies\]\n(?:(?!\[\w).*\n?)*", re.MULTILINE)
 
+EXECUTABLE = 0o755
+
 
 def whole_kit() -> dict[Path, bytes]:
     """Return the kit for a machine that grades, with a requirements.txt, by paths beside a course."""
@@ -38,6 +40,15 @@ def students_kit() -> dict[Path, bytes]:
         if path.suffix in STUDENTS_SUFFIXES and path.parts[1] not in INSTRUCTORS_FOLDERS
     }
     return files | {Path("pyproject.toml"): project.encode()}
+
+
+def write_files(folder: Path, files: dict[Path, bytes]) -> None:
+    """Write the files of a package into a folder. A file that begins with `#!` becomes executable."""
+    for path, content in files.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_bytes(content)
+        if content.startswith(b"#!"):
+            (folder / path).chmod(EXECUTABLE)
 
 
 def _files() -> dict[Path, bytes]:

@@ -6,8 +6,7 @@ from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 
-from grader.author.autograder import EXECUTABLE
-from grader.author.kit import whole_kit
+from grader.author.kit import whole_kit, write_files
 from grader.errors import UsageError
 from grader.evaluation.catalogue import Hunt
 from grader.evaluation.environments.questions import Form, hunts_of, require_scheme, task_of
@@ -99,11 +98,7 @@ def _write_task(
         script = f'#!/bin/bash\nset -e\ncp "$(dirname "$0")/{hunt.file_name}" /app/{hunt.file_name}\n'
         files[Path("solution") / "solve.sh"] = script.encode()
     try:
-        for path, content in files.items():
-            (folder / path).parent.mkdir(parents=True, exist_ok=True)
-            (folder / path).write_bytes(content)
-            if content.startswith(b"#!"):
-                (folder / path).chmod(EXECUTABLE)
+        write_files(folder, files)
     except OSError as error:
         shutil.rmtree(folder, ignore_errors=True)
         raise UsageError(f"{folder}: cannot be written: {error.strerror}; name another folder") from None
