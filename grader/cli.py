@@ -19,15 +19,8 @@ from grader.commands.evaluation import EVALUATION_COMMANDS
 from grader.commands.instructor import INSTRUCTOR_COMMANDS
 from grader.commands.student import ALIASES, STUDENT_COMMANDS, list_exercises
 from grader.errors import INTERRUPTED, KitError, UsageError
-from grader.report.console import (
-    accept_all_characters,
-    has_color,
-    keep_traceback,
-    print_report,
-    printable_lines,
-    width,
-    wrapped,
-)
+from grader.report.console import accept_all_characters, has_color, keep_traceback, print_report, width, wrapped
+from grader.report.printable import printable_lines
 
 SHORT_NAME = "grader"
 """The name of the installed program, for which shells complete."""

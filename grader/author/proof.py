@@ -11,7 +11,7 @@ from rich.text import Text
 from grader.author.differential import ROUNDS
 from grader.author.mutants import Mutant
 from grader.checks.size_cases import draw_sizes
-from grader.report.console import INDENT, Column, Line, fitted_table, indented, render_page, verbatim
+from grader.report.page import INDENT, Column, Line, fitted_table, indented, render_page, verbatim
 from grader.report.phrases import counted
 from grader.spec.exercise import Exercise
 from grader.spec.problem import blank

@@ -22,7 +22,9 @@ from grader.classroom.roster import ClassList, Roster
 from grader.classroom.run import Batch, Engine, Progress
 from grader.classroom.tasks import SubmissionLoader
 from grader.errors import SpecError, UsageError
-from grader.report.console import Column, Line, ended_by_signals, fitted_table, printable, render_page
+from grader.report.console import ended_by_signals
+from grader.report.page import Column, Line, fitted_table, render_page
+from grader.report.printable import printable
 from grader.spec.loading import load_exercise
 from grader.spec.paths import Course
 from grader.spec.seeds import secret_seed

@@ -13,7 +13,7 @@ from msgspec import Struct, structs
 from grader.classroom.gradebook import Gradebook, Student
 from grader.classroom.layouts.files import MAX_EXAMPLES, Person, SubmissionFiles
 from grader.errors import UsageError
-from grader.report.console import printable
+from grader.report.printable import printable
 
 COLUMNS = ("id", "name", "group")
 EXCELS = re.compile("sep=(.)", re.IGNORECASE)

@@ -19,8 +19,9 @@ from grader.commands.arguments import (
     seed_option,
 )
 from grader.errors import SpecError, UsageError, require_package
-from grader.report.console import has_color, print_report, printable, progress_bar, width
+from grader.report.console import has_color, print_report, progress_bar, width
 from grader.report.phrases import counted
+from grader.report.printable import printable
 
 MUTANTS = ("libcst", "author")
 """The package that makes mutants, and the extra that installs it."""

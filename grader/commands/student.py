@@ -17,16 +17,8 @@ from grader.commands.arguments import (
     warm_options,
 )
 from grader.errors import BrokenExerciseError, SpecError, UsageError
-from grader.report.console import (
-    ended_by_signals,
-    has_color,
-    has_screen,
-    height,
-    judging_note,
-    print_report,
-    printable_lines,
-    width,
-)
+from grader.report.console import ended_by_signals, has_color, has_screen, height, judging_note, print_report, width
+from grader.report.printable import printable_lines
 from grader.report.tables import OverviewLine
 from grader.spec.exercise import Announcement, Exercise
 from grader.spec.paths import Course, write_product

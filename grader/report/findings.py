@@ -2,7 +2,7 @@
 
 from grader.checks.outcome import Diagnosis, DiagnosisKind, FailureKind, Finding, SizeComparison, in_words
 from grader.report.check_names import CheckNames, check_name
-from grader.report.console import printable
+from grader.report.printable import printable
 from grader.sandbox.calling_variants import (
     LARGE_SCALE,
     Arguments,

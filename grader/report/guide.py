@@ -6,8 +6,9 @@ from msgspec import Struct
 from rich.text import Text
 
 from grader.checks.outcome import Picture
-from grader.report.console import INDENT, Line, beside, indented, printable
+from grader.report.page import INDENT, Line, beside, indented
 from grader.report.picture import shaded
+from grader.report.printable import printable
 
 MAX_TEXT = 600
 OPTION_WIDTH = 4

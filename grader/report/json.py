@@ -9,8 +9,8 @@ import msgspec
 from msgspec import Meta, Struct
 
 from grader.checks.outcome import Outcome, Status
-from grader.report.console import printable
 from grader.report.findings import full_text, reason_with_finding
+from grader.report.printable import printable
 from grader.spec.schema import DIALECT, field_descriptions
 from grader.verdict.attribution import DefectStatus
 from grader.verdict.verdict import FORMAT_VERSION, DefectVerdict, Result, Verdict

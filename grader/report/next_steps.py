@@ -6,8 +6,8 @@ from enum import StrEnum
 from msgspec import Struct
 
 from grader.checks.outcome import FailureKind
-from grader.report.console import printable
 from grader.report.phrases import GRADE, Shell, capitalized, command
+from grader.report.printable import printable
 from grader.spec.exercise import Exercise
 from grader.verdict.attribution import DefectStatus
 from grader.verdict.verdict import DefectVerdict, Result, Verdict

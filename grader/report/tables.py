@@ -12,8 +12,9 @@ from rich.console import JustifyMethod
 from rich.table import Table
 from rich.text import Text
 
-from grader.report.console import Line, beside, printable, render_page
+from grader.report.page import Line, beside, render_page
 from grader.report.phrases import counted, missed_tests
+from grader.report.printable import printable
 from grader.report.progress import Attempt, Progress
 from grader.spec.exercise import Exercise
 from grader.spec.exercise_names import exercise_number

@@ -7,10 +7,11 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from grader.report.console import INDENT, Line, beside, indented, marked, printable_line, render_page
 from grader.report.next_steps import NextStep
+from grader.report.page import INDENT, Line, beside, indented, marked, render_page
 from grader.report.phrases import counted
 from grader.report.picture import shaded
+from grader.report.printable import printable_line
 from grader.report.view import CauseView, Mark, Row, VerdictView
 
 MARK_STYLES = {Mark.GOOD: "green", Mark.BAD: "red", Mark.UNKNOWN: "yellow", Mark.OPEN: "dim"}

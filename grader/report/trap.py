@@ -7,8 +7,9 @@ from msgspec import Struct
 from rich.text import Text
 
 from grader.processes.deadlines import TEST_SECONDS, TRAP_SECONDS
-from grader.report.console import Line, beside, printable, render_page
+from grader.report.page import Line, beside, render_page
 from grader.report.phrases import Shell, counted, points
+from grader.report.printable import printable
 from grader.sandbox.traps.messages import MAX_TESTS
 from grader.trap.counting import SUBSETS_POINTS
 from grader.trap.result import Caught, DefectResult, Standing, TestResult, TrapResult

@@ -8,7 +8,6 @@ from msgspec import Struct
 from grader.checks.outcome import Finding, Outcome, Picture, Status, in_words
 from grader.report.causes import Cause, hides_defects, hiding_crash, say_the_same, shown_causes
 from grader.report.check_names import check_name, check_names, listed_checks
-from grader.report.console import printable, printable_ends, printable_line, printable_lines
 from grader.report.findings import diagnosis_words, full_text, reason_words, sentence, size_words
 from grader.report.next_steps import NextStep, next_steps, origin
 from grader.report.phrases import (
@@ -25,6 +24,7 @@ from grader.report.phrases import (
     result_and_points,
     shown_defects,
 )
+from grader.report.printable import printable, printable_ends, printable_line, printable_lines
 from grader.report.progress import Attempt, Progress
 from grader.report.right_behaviour import right_behaviour
 from grader.sandbox.text import as_arguments

@@ -2,7 +2,8 @@
 
 from collections.abc import Callable, Sequence
 
-from grader.report.console import Line, has_color, print_report, render_page, width
+from grader.report.console import has_color, print_report, width
+from grader.report.page import Line, render_page
 from grader.report.progress import Progress
 from grader.report.terminal import Screen, render_terminal
 from grader.report.view import ON_SCREEN, view_of

@@ -16,7 +16,7 @@ from msgspec import Struct, structs
 from grader.checks.outcome import Status
 from grader.errors import UsageError
 from grader.report.causes import shown_causes
-from grader.report.console import printable
+from grader.report.printable import printable
 from grader.sandbox.protocol import Build, Call, Request, TensorValue
 from grader.spec.exercise import Exercise
 from grader.spec.paths import Course, write_cache

@@ -13,7 +13,7 @@ from msgspec import structs
 from grader.errors import SpecError, UsageError
 from grader.report.causes import shown_causes
 from grader.report.check_names import check_name, check_names
-from grader.report.console import Line, judging_note
+from grader.report.console import judging_note
 from grader.report.findings import sentence
 from grader.report.guide import (
     Example,
@@ -28,6 +28,7 @@ from grader.report.guide import (
     value_lines,
 )
 from grader.report.next_steps import undecided
+from grader.report.page import Line
 from grader.report.phrases import Shell, command, counted, result_and_points, story
 from grader.spec.exercise import Defect, Exercise
 from grader.spec.fields import shape_of

@@ -26,8 +26,9 @@ from grader.checks.tape import FailedCheck
 from grader.errors import UsageError
 from grader.report.causes import group_causes
 from grader.report.check_names import check_name, check_names
-from grader.report.console import printable, width
+from grader.report.console import width
 from grader.report.findings import sentence
+from grader.report.printable import printable
 from grader.sandbox.torch_import import import_torch, stub_compiler
 from grader.spec.exercise import Exercise
 from grader.spec.loading import load_exercise

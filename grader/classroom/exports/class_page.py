@@ -13,7 +13,7 @@ from markupsafe import Markup
 
 from grader.classroom.exports.records import ClassExport, ExerciseLoader, number
 from grader.classroom.gradebook.class_records import ABSENT, ClassRecords, GradeRow
-from grader.report.console import printable
+from grader.report.printable import printable
 from grader.report.rendering import page_templates
 from grader.spec.exercise import Exercise
 from grader.verdict.attribution import DefectStatus

@@ -22,7 +22,7 @@ from grader.classroom.layouts.files import (
     storable,
 )
 from grader.errors import UsageError
-from grader.report.console import printable
+from grader.report.printable import printable
 from grader.submission import MAX_FILE_BYTES
 
 MAX_MEMBERS_OF_CLASS, MAX_BYTES_OF_CLASS = 200_000, 4 << 30

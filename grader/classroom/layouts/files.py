@@ -11,7 +11,7 @@ from typing import BinaryIO, Protocol
 from msgspec import Struct
 
 from grader.classroom.gradebook.rows import WorkKind
-from grader.report.console import printable
+from grader.report.printable import printable
 from grader.spec.paths import READ, USUAL_MODULE
 from grader.submission.reading import NO_LINK
 

@@ -7,7 +7,8 @@ from rich.text import Text
 
 from grader.checks.outcome import Status
 from grader.report.check_names import check_names, listed_checks
-from grader.report.console import Line, printable, printable_line, render_page
+from grader.report.page import Line, render_page
+from grader.report.printable import printable, printable_line
 from grader.report.progress import Progress
 from grader.report.tables import Hint, render_hint
 from grader.report.terminal import ANY_HEIGHT, Screen, render_terminal

@@ -10,8 +10,8 @@ import msgspec
 import pytest
 
 from grader.checks.outcome import FailureKind, Finding, Location, Outcome, Status
-from grader.report.console import printable, printable_line, printable_lines
 from grader.report.json import render_json
+from grader.report.printable import printable, printable_line, printable_lines
 from grader.spec.loading import load_exercise
 from grader.verdict.attribution import DefectStatus, Reason, UnknownReason
 from grader.verdict.verdict import DefectVerdict, Result, Verdict

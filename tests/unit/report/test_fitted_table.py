@@ -3,7 +3,7 @@
 import pytest
 from rich.text import Text
 
-from grader.report.console import Column, fitted_table, render_page, verbatim
+from grader.report.page import Column, fitted_table, render_page, verbatim
 
 
 def column(heading: str, *cells: str, is_number: bool = False) -> Column:

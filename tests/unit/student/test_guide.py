@@ -6,8 +6,8 @@ from msgspec import structs
 
 from grader.checks.outcome import FailureKind, Finding, Status
 from grader.errors import UsageError
-from grader.report.console import render_page
 from grader.report.guide import answer_now_lines
+from grader.report.page import render_page
 from grader.report.progress import Attempt, GuideRecord, Progress
 from grader.sandbox.calling_variants import CallingVariant, Mode
 from grader.spec.loading import load_exercise

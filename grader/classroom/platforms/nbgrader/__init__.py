@@ -22,7 +22,7 @@ from grader.classroom.layouts.files import (
 )
 from grader.classroom.layouts.units import Unit, has_landmark
 from grader.classroom.platforms.platform import Autograder, Package, PlatformLayout
-from grader.report.console import printable_lines
+from grader.report.printable import printable_lines
 from grader.report.terminal import render_terminal
 from grader.report.view import ON_SCREEN, view_of
 from grader.spec.exercise import Exercise
