@@ -35,7 +35,7 @@ COMPLETE_VARIABLE = "_GRADER_COMPLETE"
 def doctor(ctx: click.Context) -> None:
     """Show which protections work on this machine, and how to get the missing ones."""
     from grader.commands.doctor import examine_machine
-    from grader.report.tables import render_host_states
+    from grader.report.host_states import render_host_states
 
     states = examine_machine(current_course())
     print_report(render_host_states(states, width=width(), color=has_color()))

@@ -23,10 +23,10 @@ from grader.commands.arguments import exercise_called, require_exercise
 from grader.errors import KitError, UsageError
 from grader.processes.examiner_process import usable_cores
 from grader.processes.pool import ExaminerPool
+from grader.report.hint import render_hint
 from grader.report.html import NotebookVerdict
 from grader.report.phrases import Shell
 from grader.report.printable import printable_lines
-from grader.report.tables import render_hint
 from grader.report.trap import render_trap
 from grader.spec.loading import load_exercise
 from grader.spec.paths import Course, find_course, write_cache

@@ -16,7 +16,7 @@ from grader.processes.memory import memory_of
 from grader.processes.warm_server import warm_processes
 from grader.processes.worker_source import open_worker_source
 from grader.processes.workers import DiedError, protections
-from grader.report.tables import HostState
+from grader.report.host_states import HostState
 from grader.sandbox.protocol import Isolation, Load, Raised, Source
 from grader.sandbox.wire import MalformedError
 from grader.spec.exercise import Limits

@@ -71,7 +71,7 @@ def prove(ctx: click.Context, exercise_ids: tuple[str, ...], fresh: bool) -> Non
 @course_option
 def hunts() -> None:
     """Print a table of all hunts with their defects (spoilers)."""
-    from grader.report.tables import render_hunts
+    from grader.report.hunts import render_hunts
     from grader.spec.loading import load_exercise
 
     course = current_course()
@@ -296,7 +296,7 @@ def regrade(
 def history(student: str, gradebook: Path) -> None:
     """Show all verdicts of a student, with the reasons for regrades."""
     from grader.classroom.gradebook.class_records import student_history
-    from grader.report.tables import render_history
+    from grader.report.history import render_history
 
     print_report(render_history(student, student_history(gradebook, student), width=width(), color=has_color()))
 

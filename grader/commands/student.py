@@ -18,8 +18,8 @@ from grader.commands.arguments import (
 )
 from grader.errors import BrokenExerciseError, SpecError, UsageError
 from grader.report.console import ended_by_signals, has_color, has_screen, height, judging_note, print_report, width
+from grader.report.overview import OverviewLine
 from grader.report.printable import printable_lines
-from grader.report.tables import OverviewLine
 from grader.spec.exercise import Announcement, Exercise
 from grader.spec.paths import Course, write_product
 from grader.submission.choice import Choice, choice_of, choose_file
@@ -28,7 +28,7 @@ from grader.verdict.verdict import Verdict
 
 def list_exercises() -> None:
     """Print every exercise with its state, and the overall progress."""
-    from grader.report.tables import render_overview
+    from grader.report.overview import render_overview
 
     print_report(render_overview(_overview(current_course()), width=width(), color=has_color()))
 
@@ -127,7 +127,8 @@ def _chosen_file(course: Course, exercise_id: str, path: Path | None = None, *, 
 
 def _print_completed(course: Course, exercise_id: str) -> None:
     """After a fix, print a page if the exercise was the last of its theme, and one if it was the last of all."""
-    from grader.report.tables import render_completed_course, render_completed_theme, render_first_end
+    from grader.report.first_steps import render_first_end
+    from grader.report.overview import render_completed_course, render_completed_theme
     from grader.spec.loading import load_exercise
     from grader.student.explanations import explained_exercise
     from grader.student.first_hunt import PracticeCourse
@@ -228,7 +229,7 @@ def hint(exercise_id: str, number: int | None, only_given: bool) -> None:
 
     The hint is about the defect behind the first finding, or about defect number DEFECT.
     """
-    from grader.report.tables import render_hint
+    from grader.report.hint import render_hint
     from grader.student.hints import next_hint, uncounted_on_error
 
     course, exercise, verdict = _graded_now(exercise_id)
@@ -466,7 +467,8 @@ def report(exercise_id: str, output: Path | None) -> None:
 @course_option
 def start() -> None:
     """Begin here: a tiny hunt of five minutes, then the steps of your first real hunt."""
-    from grader.report.tables import first_hunt, render_first_steps, render_start
+    from grader.report.first_steps import render_first_steps, render_start
+    from grader.report.overview import first_hunt
     from grader.student.first_hunt import FIRST_HUNT, practice_course
     from grader.student.progress import load_progress
     from grader.submission.choice import is_edited

@@ -12,6 +12,7 @@ from grader.errors import UsageError
 from grader.report.causes import Cause, group_causes, hiding_crash
 from grader.report.check_names import check_names
 from grader.report.findings import reason_words, sentence
+from grader.report.hint import Hint
 from grader.report.next_steps import misspelt_name, undecided
 from grader.report.phrases import (
     STATUS_WORDS,
@@ -22,7 +23,6 @@ from grader.report.phrases import (
     shown_defects,
 )
 from grader.report.progress import Progress
-from grader.report.tables import Hint
 from grader.spec.exercise import Announcement, Defect, Exercise
 from grader.spec.paths import Course
 from grader.student.progress import load_progress, save_progress

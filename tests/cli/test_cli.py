@@ -14,8 +14,8 @@ import pytest
 import grader
 from grader.cli import command_line
 from grader.commands.arguments import exercise_called, exercise_titled
+from grader.report.overview import OverviewLine, render_overview
 from grader.report.progress import Progress
-from grader.report.tables import OverviewLine, render_overview
 from grader.student.progress import save_progress
 from tests.support.paths import ROOT
 from tests.support.sampling import others_slow

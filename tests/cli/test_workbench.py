@@ -11,8 +11,9 @@ import pytest
 from grader.checks.outcome import FailureKind, Finding, Location, Outcome, Status
 from grader.commands import student
 from grader.errors import UsageError
+from grader.report.hint import Hint, render_hint
+from grader.report.overview import OverviewLine, render_overview
 from grader.report.progress import Progress
-from grader.report.tables import Hint, OverviewLine, render_hint, render_overview
 from grader.spec.edition import Sealed
 from grader.spec.loading import load_exercise
 from grader.student.changes import changes, restore_starter

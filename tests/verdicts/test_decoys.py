@@ -3,8 +3,8 @@
 import pytest
 
 from grader.report.check_names import check_name, check_names
+from grader.report.overview import OverviewLine, render_overview
 from grader.report.progress import Progress
-from grader.report.tables import OverviewLine, render_overview
 from grader.spec.loading import load_exercise
 from grader.spec.wrong_fixes import load_wrong_fixes
 from grader.student.progress import load_progress

@@ -10,7 +10,7 @@ from grader.classroom.gradebook.connection import GradebookConnection
 from grader.classroom.gradebook.rows import WorkKind, stored_verdict
 from grader.classroom.gradebook.schema import ATTEMPTS
 from grader.errors import UsageError
-from grader.report.tables import PastVerdict
+from grader.report.history import PastVerdict
 from grader.spec.exercise_names import exercise_number
 from grader.trap.result import Caught, TrapResult
 from grader.verdict.verdict import Verdict

@@ -7,10 +7,10 @@ from rich.text import Text
 
 from grader.checks.outcome import Status
 from grader.report.check_names import check_names, listed_checks
+from grader.report.hint import Hint, render_hint
 from grader.report.page import Line, render_page
 from grader.report.printable import printable, printable_line
 from grader.report.progress import Progress
-from grader.report.tables import Hint, render_hint
 from grader.report.terminal import ANY_HEIGHT, Screen, render_terminal
 from grader.report.trap import Details, render_trap
 from grader.report.view import ON_SCREEN, view_of

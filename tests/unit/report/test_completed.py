@@ -2,8 +2,8 @@
 
 from msgspec import structs
 
+from grader.report.overview import OverviewLine, render_completed_course, render_completed_theme
 from grader.report.progress import Attempt, Progress
-from grader.report.tables import OverviewLine, render_completed_course, render_completed_theme
 from grader.spec.loading import load_exercise
 from grader.verdict.verdict import Result
 

@@ -5,7 +5,8 @@ import functools
 import msgspec
 import pytest
 
-from grader.report.tables import OverviewLine, render_hint, render_overview
+from grader.report.hint import render_hint
+from grader.report.overview import OverviewLine, render_overview
 from grader.spec.loading import load_exercise
 from grader.student.hints import next_hint
 from grader.student.progress import load_progress, remember_verdict

@@ -11,9 +11,9 @@ from msgspec import structs
 from grader.checks.outcome import Status
 from grader.checks.runner import Runner
 from grader.report.html import NotebookVerdict
+from grader.report.hunts import render_hunts
 from grader.report.json import render_json
 from grader.report.phrases import missed_tests
-from grader.report.tables import render_hunts
 from grader.spec.exercise import Limits, Seconds
 from grader.spec.loading import load_exercise
 from grader.submission import submission_from_text

@@ -13,9 +13,10 @@ from grader.classroom.gradebook.class_records import GradeRow
 from grader.errors import UsageError
 from grader.report.causes import group_causes, hiding_crash
 from grader.report.findings import sentence
+from grader.report.hint import render_hint
 from grader.report.html import NotebookVerdict
+from grader.report.overview import OverviewLine, render_overview
 from grader.report.progress import Progress
-from grader.report.tables import OverviewLine, render_hint, render_overview
 from grader.spec.fragments import make_near_miss
 from grader.spec.loading import load_exercise
 from grader.spec.paths import Course
