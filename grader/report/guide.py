@@ -1,5 +1,6 @@
 """The text of a guided hunt: cards, questions, the values of a call, the forms of claims."""
 
+import re
 from collections.abc import Sequence
 
 from msgspec import Struct
@@ -9,6 +10,8 @@ from grader.checks.outcome import Picture
 from grader.report.page import INDENT, Line, beside, indented
 from grader.report.picture import shaded
 from grader.report.printable import printable
+from grader.spec.exercise import Exercise
+from grader.spec.fields import shape_of
 
 MAX_TEXT = 600
 OPTION_WIDTH = 4
@@ -28,6 +31,39 @@ FORMS = (
     ("{tensor} varies", "two calls with the same input give different values"),
 )
 """The forms of claims, each with its meaning."""
+
+
+WEIGHTS = re.compile(r"weight|attn|attention|prob|soft|alpha|share")
+"""Names of values whose rows may sum to 1."""
+
+
+class ClaimAnswer(Struct, frozen=True, kw_only=True):
+    """Whether a claim is true, and a few words of evidence; None if it has no answer, with the reason."""
+
+    is_true: bool | None
+    evidence: str
+
+
+class ListedValue(Struct, frozen=True, kw_only=True):
+    """A value of a call: the function and line that made it, its name, its shape or number as text, and its type.
+
+    A parameter has no function and no line. A number has no `shape`.
+    """
+
+    function: str
+    line: int
+    name: str
+    described: str
+    type: str
+    shape: list[int] | None = None
+
+    def is_tensor(self) -> bool:
+        """Return whether the value is a tensor."""
+        return self.shape is not None
+
+    def is_parameter(self) -> bool:
+        """Return whether the value is a parameter of the module."""
+        return not self.function
 
 
 class Example(Struct, frozen=True, kw_only=True):
@@ -77,17 +113,57 @@ def happens_lines(happens: str, picture: Picture | None, width: int) -> list[Lin
     return [Text(f"  Your file: {printable(happens, MAX_TEXT)}"), *(indented(line) for line in drawn)]
 
 
-def value_lines(rows: Sequence[tuple[str, int, str, str, str]], parameters: Sequence[str], note: str) -> list[Line]:
+def value_lines(values: Sequence[ListedValue], note: str) -> list[Line]:
     """Return the values of a call, by function: line, name, shape or number, and type. Then name the parameters."""
+    parameters, values = _parameters_and_others(values)
     lines: list[Line] = [Text(note)]
     function = ""
-    for row_function, line, name, described, kind in rows:
-        if row_function != function:
-            function = row_function
+    for value in values:
+        if value.function != function:
+            function = value.function
             lines.append(Text(f"in {printable(function, MAX_NAME)}", "dim"))
-        label = f"{line:>{LINE_WIDTH}}  {printable(name, MAX_NAME):<20} "
-        lines.append(Text.assemble((label[:LINE_WIDTH], "dim"), label[LINE_WIDTH:], f"{described} ", (kind, "dim")))
+        number, name = f"{value.line:>{LINE_WIDTH}}", f"  {printable(value.name, MAX_NAME):<20} "
+        lines.append(Text.assemble((number, "dim"), name, f"{value.described} ", (value.type, "dim")))
     return [*lines, *plain_lines(f"parameters: {', '.join(parameters)}", style="dim")] if parameters else lines
+
+
+def example_of(exercise: Exercise, values: Sequence[ListedValue]) -> Example:
+    """Return names for the examples: values for which the forms make sense, if the call has such values.
+
+    The arguments of the call, which are on the first line, and values of other functions are the last choice. At least
+    one of the values is not a parameter.
+    """
+    parameters, values = _parameters_and_others(values)
+    inputs = exercise.interface.inputs
+    shaped = [name for name, spec in inputs.items() if shape_of(spec)]
+    gaussian = [name for name in shaped if isinstance(inputs[name], list)]
+    tensors = [each for each in values if each.is_tensor()] or [*values]
+    made = [each for each in tensors if each.line != tensors[0].line] or tensors
+    own = [each for each in made if each.function == tensors[0].function] or made
+    numbers = [each for each in own if "float" in each.type and len(each.shape or []) > 1] or own
+    numbers = sorted(numbers, key=lambda each: (each.name.startswith("self."), each.name in inputs))
+    first = numbers[0]
+    same_form = (each.name for each in (*own, *tensors) if (each.shape, each.type) == (first.shape, first.type))
+    other = next((name for name in same_form if name != first.name), "0.5")
+    square = (each for each in made if len(each.shape or []) > 1 and len({*(each.shape or [])[-2:]}) == 1)
+    return Example(
+        tensor=first.name,
+        other=other,
+        weights=next((each.name for each in numbers if WEIGHTS.search(each.name)), first.name),
+        square=next(square, first).name,
+        dtype=first.type,
+        line=next((each.line for each in own if each.line > first.line), first.line),
+        shape=" ".join(map(str, first.shape or [])) or "2 3",
+        index="[0]" if first.is_tensor() else "",
+        input=next(iter([*gaussian, *shaped]), tensors[0].name),
+        parameter=parameters[0] if parameters else "",
+    )
+
+
+def _parameters_and_others(values: Sequence[ListedValue]) -> tuple[list[str], list[ListedValue]]:
+    """Return the names of the parameters, and the other values."""
+    parameters = [each.name for each in values if each.is_parameter()]
+    return parameters, [each for each in values if not each.is_parameter()]
 
 
 def forms_with(example: Example) -> list[tuple[str, str]]:
@@ -109,29 +185,28 @@ def form_lines(example: Example) -> list[Line]:
     ]
 
 
-def claim_lines(*, is_true: bool | None, evidence: str) -> list[Line]:
+def claim_lines(answer: ClaimAnswer) -> list[Line]:
     """Return the answer to a claim."""
-    word, style = {True: ("true", "bold green"), False: ("false", "bold red"), None: ("no answer", "yellow")}[is_true]
-    return [Text.assemble("  ", (word, style), f": {printable(evidence, MAX_TEXT)}")]
+    words = {True: ("true", "bold green"), False: ("false", "bold red"), None: ("no answer", "yellow")}
+    return [Text.assemble("  ", words[answer.is_true], f": {printable(answer.evidence, MAX_TEXT)}")]
 
 
 def answer_now_lines(
-    claim: str, *, before: bool, now: bool | None, evidence: str, line: int, is_fixed: bool, command: str
+    claim: str, *, before: bool, now: ClaimAnswer, line: int, is_fixed: bool, command: str
 ) -> list[Line]:
     """Return the answer to a claim before and after the student's edits, and what follows from it.
 
-    `now` is None if the claim has no answer any more. `line` is where its line is now, 0 if it has not moved. `command`
-    asks for new claims.
+    `line` is where the claim's line is now, 0 if it has not moved. `command` asks for new claims.
     """
-    is_changed = now is not None and now is not before
-    if now is None:
-        answer = f"no answer, because {evidence}"
+    is_changed = now.is_true is not None and now.is_true is not before
+    if now.is_true is None:
+        answer = f"no answer, because {now.evidence}"
         meaning = f"Your edits removed this value or line. Make a claim about its replacement: {command}"
     elif is_changed:
-        answer = f"{str(now).lower()}: {evidence}"
+        answer = f"{str(now.is_true).lower()}: {now.evidence}"
         meaning = "Your edits changed this answer, so it was a trace of a bug."
     else:
-        answer = f"still {str(now).lower()}: {evidence}"
+        answer = f"still {str(now.is_true).lower()}: {now.evidence}"
         meaning = (
             "This answer did not change, and your file is right: the value was not wrong."
             if is_fixed

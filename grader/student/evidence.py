@@ -16,6 +16,7 @@ from msgspec import Struct, structs
 from grader.checks.outcome import Status
 from grader.errors import UsageError
 from grader.report.causes import shown_causes
+from grader.report.guide import ClaimAnswer, ListedValue
 from grader.report.printable import printable
 from grader.sandbox.protocol import Build, Call, Request, TensorValue
 from grader.spec.exercise import Exercise
@@ -62,35 +63,6 @@ class ValueClaim(Struct, frozen=True, kw_only=True):
     other_index: tuple[int | None, ...] = ()
     line: int = 0
     shape: tuple[int, ...] = ()
-
-
-class ClaimAnswer(Struct, frozen=True, kw_only=True):
-    """Whether a claim is true, and a few words of evidence; None if it has no answer, with the reason."""
-
-    is_true: bool | None
-    evidence: str
-
-
-class ListedValue(Struct, frozen=True, kw_only=True):
-    """A value of a call: the function and line that made it, its name, its shape or number as text, and its type.
-
-    A parameter has no function and no line. A number has no `shape`.
-    """
-
-    function: str
-    line: int
-    name: str
-    described: str
-    type: str
-    shape: list[int] | None = None
-
-    def is_tensor(self) -> bool:
-        """Return whether the value is a tensor."""
-        return self.shape is not None
-
-    def is_parameter(self) -> bool:
-        """Return whether the value is a parameter of the module."""
-        return not self.function
 
 
 class StoredCall(Struct, frozen=True, kw_only=True):

@@ -4,9 +4,8 @@ The kit judges each answer by running code. It names no defect and no line to ch
 """
 
 import contextlib
-import re
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection
 
 from msgspec import structs
 
@@ -16,11 +15,11 @@ from grader.report.check_names import check_name, check_names
 from grader.report.console import judging_note
 from grader.report.findings import sentence
 from grader.report.guide import (
-    Example,
     answer_now_lines,
     answered_lines,
     card_title,
     claim_lines,
+    example_of,
     form_lines,
     happens_lines,
     plain_lines,
@@ -31,7 +30,6 @@ from grader.report.next_steps import undecided
 from grader.report.page import Line
 from grader.report.phrases import Shell, command, counted, result_and_points, story
 from grader.spec.exercise import Defect, Exercise
-from grader.spec.fields import shape_of
 from grader.spec.loading import load_exercise
 from grader.spec.paths import Course
 from grader.spec.seeds import secret_seed
@@ -39,7 +37,6 @@ from grader.student.cards import Card, Question, predictions, which_reason, whic
 from grader.student.claims import withhold
 from grader.student.conversation import Conversation
 from grader.student.evidence import (
-    ListedValue,
     StoredCall,
     answer_claims,
     find_call,
@@ -68,9 +65,6 @@ AIMS = {
     Card.FIX: "change one thing and grade it",
     Card.EXPLAIN: "why did the bug matter, and which test would have caught it?",
 }
-
-WEIGHTS = re.compile(r"weight|attn|attention|prob|soft|alpha|share")
-"""Names of values whose rows may sum to 1."""
 
 WHOLE_HUNTS, HALF_HUNTS = 2, 4
 """The guide shows all cards in the first `WHOLE_HUNTS` hunts of a theme, two cards up to `HALF_HUNTS`, then none."""
@@ -136,9 +130,9 @@ class _Hunt:
         is_fixed = self._verdict.outcome is Result.FIXED
         shown = sorted(cards) if cards else due_cards(self._course, self._exercise, is_fixed=is_fixed)
         if not shown:
-            self._show(
-                *plain_lines("You have been guided often enough in this theme, so no card is due."),
-                *plain_lines(f"To see one: {self._command('--card 1')}"),
+            self._say(
+                "You have been guided often enough in this theme, so no card is due.",
+                f"To see one: {self._command('--card 1')}",
             )
         if not self._record.started:
             self._store(started=time.time())
@@ -150,7 +144,7 @@ class _Hunt:
         }
         if {Card.PREDICT, Card.LOCATE} & {*shown}:
             seed = f"The guide draws its inputs from seed {self._verdict.seed}"
-            self._show(*plain_lines(f"{seed}, so its numbers are not those of the page.", style="dim"))
+            self._say(f"{seed}, so its numbers are not those of the page.", style="dim")
         for card in shown:
             self._show(*card_title(card, NAMES[card], AIMS[card]))
             steps[card]()
@@ -171,20 +165,17 @@ class _Hunt:
             call = structs.replace(call, source=source_of(self._submission))
             store_call(self._course, self._exercise.id, call)
         if all(each.is_parameter() for each in values):
-            self._show(*plain_lines("Your file fails before it computes a value that you could make a claim about."))
+            self._say("Your file fails before it computes a value that you could make a claim about.")
             return
-        parameters = [each.name for each in values if each.is_parameter()]
-        made = [each for each in values if not each.is_parameter()]
-        rows = [(each.function, each.line, each.name, each.described, each.type) for each in made]
-        self._show(*value_lines(rows, parameters, self._note_on(call)))
-        self._show(*form_lines(example_of(self._exercise, made, parameters)))
+        self._show(*value_lines(values, self._note_on(call)))
+        self._show(*form_lines(example_of(self._exercise, values)))
         found = 0
         text = self._talk.ask("claim> ")
         while text:
             text, is_evidence = self._claim(text, call)
             found += is_evidence
             if is_evidence and found == ENOUGH_EVIDENCE:
-                self._show(*plain_lines("Two answers that you did not expect: read the code that makes these values."))
+                self._say("Two answers that you did not expect: read the code that makes these values.")
             text = text or self._talk.ask("claim> ")
 
     def _note_on(self, call: StoredCall) -> str:
@@ -198,10 +189,10 @@ class _Hunt:
         try:
             claim = parse_claim(text)
         except UsageError as error:
-            self._show(*plain_lines(f"  {error}", style="yellow"))
+            self._say(f"  {error}", style="yellow")
             return None, False
         answer = answer_claims(self._judge, self._exercise.id, self._submission, call, [claim])[0]
-        self._show(*claim_lines(is_true=answer.is_true, evidence=answer.evidence))
+        self._show(*claim_lines(answer))
         if answer.is_true is None:
             return None, False
         if answer.is_true:
@@ -228,7 +219,7 @@ class _Hunt:
         """Show what fails, and grade the file again as often as the student wants."""
         self._show_state()
         if self._talk.in_notebook:
-            self._show(*plain_lines(f"Change your cell and run it, then %grade {self._exercise.id}"))
+            self._say(f"Change your cell and run it, then %grade {self._exercise.id}")
             return
         while self._verdict.outcome is not Result.FIXED:
             if (
@@ -239,7 +230,7 @@ class _Hunt:
             name = self._course.shown(choice.path)
             refused = refuse(self._exercise, choice.read, name, 0)
             if refused is not None:
-                self._show(*plain_lines(f"{name} cannot run: {refused.reason}"))
+                self._say(f"{name} cannot run: {refused.reason}")
                 continue
             assert isinstance(choice.read, Submission)
             with judging_note(choice.path.name):
@@ -256,11 +247,11 @@ class _Hunt:
         count, broken = len(progress.attempts), sum(bool(each.broken) for each in progress.attempts)
         parts = [word, score, *([f"graded {counted(count, 'time')}"] if count else [])]
         parts += [f"something else broke {counted(broken, 'time')}"] if broken else []
-        self._show(*plain_lines(" · ".join(parts)))
+        self._say(" · ".join(parts))
         for cause in shown_causes(verdict)[:MAX_CAUSES]:
-            self._show(*plain_lines(f"  ✗ {sentence(cause.finding)}"))
+            self._say(f"  ✗ {sentence(cause.finding)}")
         if verdict.awaits_claim():
-            self._show(*plain_lines(undecided(self._exercise.id)))
+            self._say(undecided(self._exercise.id))
 
     def _explain(self) -> None:
         explained = self._explained()
@@ -268,9 +259,9 @@ class _Hunt:
         fixed = [each for each in explained.defects if statuses.get(each.id) is DefectStatus.FIXED]
         call = load_call(self._course, self._exercise.id)
         if not fixed:
-            self._show(
-                *plain_lines("This card explains defects that you have fixed."),
-                *plain_lines(f"After your first fix, run {self._command('--card 4')}"),
+            self._say(
+                "This card explains defects that you have fixed.",
+                f"After your first fix, run {self._command('--card 4')}",
             )
             return
         if call is not None:
@@ -278,10 +269,8 @@ class _Hunt:
         others = _known_defects(self._course, self._exercise)
         for defect in fixed:
             if not defect.is_explained():
-                self._show(
-                    *plain_lines(
-                        f"Why it mattered is explained when you hand in. Write a test that catches it: see {TRAP_PAGE}."
-                    )
+                self._say(
+                    f"Why it mattered is explained when you hand in. Write a test that catches it: see {TRAP_PAGE}."
                 )
                 continue
             questions = [which_reason(explained, defect, others)]
@@ -292,17 +281,13 @@ class _Hunt:
                 if question is not None:
                     is_right = self._question(question)
                     self._show(*answered_lines(is_right=is_right, right=question.options[question.right]))
-            self._show(*plain_lines(story(defect), f"Write a test that catches it: see {TRAP_PAGE}."))
+            self._say(story(defect), f"Write a test that catches it: see {TRAP_PAGE}.")
 
     def _answer_evidence_again(self, call: StoredCall) -> None:
         """Answer again, on the fixed file, the claims that the student called wrong; count changed answers."""
         if not self._record.evidence:
             return
-        self._show(
-            *plain_lines(
-                "You said that these answers are not as they should be. The answers for your file as it is now:"
-            )
-        )
+        self._say("You said that these answers are not as they should be. The answers for your file as it is now:")
         after = source_of(self._submission)
         earlier = [parse_claim(text) for text in self._record.evidence]
         claims = [moved_claim(claim, call.source, after) for claim in earlier]
@@ -314,8 +299,7 @@ class _Hunt:
             lines = answer_now_lines(
                 text,
                 before=before,
-                now=answer.is_true,
-                evidence=answer.evidence,
+                now=answer,
                 line=claim.line if claim.line != first.line else 0,
                 is_fixed=self._verdict.outcome is Result.FIXED,
                 command=self._command("--card 2"),
@@ -331,12 +315,15 @@ class _Hunt:
         self._show(*question_lines(question.text, question.options))
         answer = self._talk.ask("number> ")
         while answer and not (answer.isascii() and answer.isdecimal() and 1 <= int(answer) <= len(question.options)):
-            self._show(*plain_lines(f"  a number from 1 to {len(question.options)}, or Enter to skip", style="yellow"))
+            self._say(f"  a number from 1 to {len(question.options)}, or Enter to skip", style="yellow")
             answer = self._talk.ask("number> ")
         return int(answer) - 1 == question.right if answer else None
 
     def _show(self, *lines: Line) -> None:
         self._talk.show(lines)
+
+    def _say(self, *texts: str, style: str = "") -> None:
+        self._show(*plain_lines(*texts, style=style))
 
     def _store(self, **changes: object) -> None:
         """Change the record, and store it at once."""
@@ -367,34 +354,3 @@ def _known_defects(course: Course, exercise: Exercise) -> list[Defect]:
         described = explained_exercise(course, load_exercise(course.description(other)))
         known += [(described.theme != exercise.theme, each) for each in described.defects if each.id in fixed]
     return [defect for _, defect in sorted(known, key=lambda each: each[0])]
-
-
-def example_of(exercise: Exercise, values: Sequence[ListedValue], parameters: Sequence[str]) -> Example:
-    """Return names for the examples: values for which the forms make sense, if the call has such values.
-
-    The arguments of the call, which are on the first line, and values of other functions are the last choice.
-    """
-    inputs = exercise.interface.inputs
-    shaped = [name for name, spec in inputs.items() if shape_of(spec)]
-    gaussian = [name for name in shaped if isinstance(inputs[name], list)]
-    tensors = [each for each in values if each.is_tensor()] or [*values]
-    made = [each for each in tensors if each.line != tensors[0].line] or tensors
-    own = [each for each in made if each.function == tensors[0].function] or made
-    numbers = [each for each in own if "float" in each.type and len(each.shape or []) > 1] or own
-    numbers = sorted(numbers, key=lambda each: (each.name.startswith("self."), each.name in inputs))
-    first = numbers[0]
-    same_form = (each.name for each in (*own, *tensors) if (each.shape, each.type) == (first.shape, first.type))
-    other = next((name for name in same_form if name != first.name), "0.5")
-    square = (each for each in made if len(each.shape or []) > 1 and len({*(each.shape or [])[-2:]}) == 1)
-    return Example(
-        tensor=first.name,
-        other=other,
-        weights=next((each.name for each in numbers if WEIGHTS.search(each.name)), first.name),
-        square=next(square, first).name,
-        dtype=first.type,
-        line=next((each.line for each in own if each.line > first.line), first.line),
-        shape=" ".join(map(str, first.shape or [])) or "2 3",
-        index="[0]" if first.is_tensor() else "",
-        input=next(iter([*gaussian, *shaped]), tensors[0].name),
-        parameter=parameters[0] if parameters else "",
-    )

@@ -6,10 +6,10 @@ from itertools import islice, product
 
 from msgspec import structs
 
+from grader.report.guide import ListedValue
 from grader.spec.exercise import Exercise
 from grader.spec.fields import shape_of
 from grader.student.evidence import (
-    ListedValue,
     StoredCall,
     ValueClaim,
     answer_claims,

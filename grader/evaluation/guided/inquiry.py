@@ -7,9 +7,9 @@ from msgspec import Struct
 
 from grader.processes.examiner_process import Service, ServiceRequest
 from grader.processes.pool import ExaminerPool, PoolClient
+from grader.report.guide import ListedValue
 from grader.spec.paths import Course
 from grader.student.cards import Question
-from grader.student.evidence import ListedValue
 
 SERVICE = "grader.evaluation.guided.service"
 

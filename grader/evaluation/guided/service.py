@@ -7,12 +7,11 @@ from grader.errors import UsageError
 from grader.evaluation.catalogue import hunt_of
 from grader.evaluation.guided.inquiry import SEED, AnsweredClaim, Findings, Inquiry
 from grader.processes.examiner_process import ServiceRequests, run_service
-from grader.report.guide import forms_with
+from grader.report.guide import example_of, forms_with
 from grader.spec.loading import load_exercise
 from grader.spec.paths import Course
 from grader.student.cards import predictions
 from grader.student.evidence import StoredCall, ValueClaim, answer_claims, find_call, moved_claim, parse_claim
-from grader.student.guide import example_of
 from grader.submission.submission import submission_from_text
 from grader.verdict.judge import Judge, open_judge
 
@@ -26,12 +25,11 @@ def find_out(course: Course, judge: Judge, inquiry: Inquiry) -> Findings:
     if inquiry.claims:
         reference = course.reference_text(hunt.id)
         return Findings(claims=_answered(judge, hunt.id, call, hunt.starter, reference, inquiry.claims))
-    parameters = [each.name for each in values if each.is_parameter()]
-    made = [each for each in values if not each.is_parameter()]
+    makes_values = not all(each.is_parameter() for each in values)
     return Findings(
         questions=[each.question for each in predictions(exercise, verdict)],
         values=values,
-        forms=forms_with(example_of(exercise, made, parameters)) if made else [],
+        forms=forms_with(example_of(exercise, values)) if makes_values else [],
     )
 
 

@@ -6,7 +6,7 @@ from msgspec import structs
 
 from grader.checks.outcome import FailureKind, Finding, Status
 from grader.errors import UsageError
-from grader.report.guide import answer_now_lines
+from grader.report.guide import ClaimAnswer, answer_now_lines
 from grader.report.page import render_page
 from grader.report.progress import Attempt, GuideRecord, Progress
 from grader.sandbox.calling_variants import CallingVariant, Mode
@@ -180,9 +180,8 @@ def test_a_failure_in_a_calling_variant_does_not_answer_at_which_sizes_plain_cal
     ],
 )
 def test_an_answer_is_shown_before_and_after_the_edits_with_its_meaning(now, is_fixed, says):
-    lines = answer_now_lines(
-        "p finite", before=True, now=now, evidence="why", line=7, is_fixed=is_fixed, command="%guide --card 2"
-    )
+    answer = ClaimAnswer(is_true=now, evidence="why")
+    lines = answer_now_lines("p finite", before=True, now=answer, line=7, is_fixed=is_fixed, command="%guide --card 2")
     page = render_page(lines, 100, color=False)
     assert "|".join(each.strip() for each in page.split("\n    ")).startswith(says.strip())
 
