@@ -16,21 +16,14 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec import structs
 
-from grader.author.derived_files import compare_sources, derive_files, derive_schema, read_module
+from grader.author.derived_files import derive_files, derive_schema, read_module
 from grader.author.differential import find_differences, match_equivalents
 from grader.author.model_trap import judge_model_trap
 from grader.author.mutants import Mutant, mutants_of
 from grader.author.mutation_testing import try_mutants
-from grader.author.proof import (
-    MutantStatus,
-    Proof,
-    Record,
-    Step,
-    Survivor,
-    constant_sizes,
-    points_step,
-)
+from grader.author.proof import MutantStatus, Proof, Record, Step, Survivor
 from grader.author.proof_tasks import judge_exactly, judge_rewrites
+from grader.author.static_steps import compare_sources, constant_sizes, points_step
 from grader.author.survivors import advise
 from grader.author.usual_tests import run_usual_tests
 from grader.errors import SpecError

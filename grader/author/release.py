@@ -7,9 +7,9 @@ import msgspec
 import yaml
 from msgspec import Struct, structs
 
-from grader.author.derived_files import tree_text
 from grader.author.kit import students_kit
 from grader.author.spoilers import find_spoilers
+from grader.author.static_steps import tree_text
 from grader.author.student_pages import for_edition, front_page, hunts_in, list_of_hunts, overview
 from grader.errors import SpecError, UsageError
 from grader.processes.examiner_process import usable_cores

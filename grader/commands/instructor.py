@@ -56,7 +56,7 @@ def prove(ctx: click.Context, exercise_ids: tuple[str, ...], fresh: bool) -> Non
     Every subset of the defects must be identified, and no mutant may pass all checks.
     """
     require_package(*MUTANTS)
-    from grader.author.proof import render_proofs
+    from grader.author.proof_page import render_proofs
     from grader.author.prove import prove as prove_all
 
     course = current_course()

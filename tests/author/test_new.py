@@ -10,12 +10,13 @@ import nbformat
 import pytest
 from msgspec import structs
 
-from grader.author.derived_files import compare_sources, derive_files
+from grader.author.derived_files import derive_files
 from grader.author.first_checks import first_checks
 from grader.author.interface import find_interface
 from grader.author.new import create_exercise
 from grader.author.proposal import propose
 from grader.author.sizes import propose_sizes
+from grader.author.static_steps import compare_sources
 from grader.author.survivors import missing_checks
 from grader.checks.size_cases import draw_sizes
 from grader.errors import SpecError, UsageError

@@ -15,18 +15,10 @@ from grader.author.differential import find_differences
 from grader.author.mutants import OPERATORS, Mutant, is_same_in_other_words, mutants_of
 from grader.author.new import create_exercise
 from grader.author.output_shapes import describe_shapes
-from grader.author.proof import (
-    ALWAYS_DONE,
-    STEPS,
-    MutantStatus,
-    Record,
-    Step,
-    Survivor,
-    constant_sizes,
-    points_step,
-    render_proofs,
-)
+from grader.author.proof import ALWAYS_DONE, STEPS, MutantStatus, Record, Step, Survivor
+from grader.author.proof_page import render_proofs
 from grader.author.prove import ProofCache, prove, record_of
+from grader.author.static_steps import constant_sizes, points_step
 from grader.author.survivors import advise, missing_checks
 from grader.author.usual_tests import run_usual_tests
 from grader.processes.task_pool import TaskPool
@@ -318,7 +310,7 @@ def test_comments_and_docstrings_of_a_reference_do_not_change_its_mutants() -> N
 
 
 def test_a_starter_or_notebook_that_differs_from_the_reference_is_named(own_course: Course) -> None:
-    from grader.author.derived_files import compare_sources
+    from grader.author.static_steps import compare_sources
     from grader.spec.loading import load_exercise
 
     exercise = load_exercise(own_course.description(EXERCISE))
