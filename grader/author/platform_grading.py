@@ -8,7 +8,7 @@ from grader.checks.outcome import FailureKind, Finding
 from grader.classroom.gradebook import SubmissionRecord, WorkKind
 from grader.classroom.layouts.archives import Unpacker
 from grader.classroom.layouts.files import SkippedFiles
-from grader.classroom.layouts.own import SingleStudent
+from grader.classroom.layouts.folders import SingleStudent
 from grader.classroom.layouts.units import UnitSubmissions
 from grader.classroom.platforms import AUTOGRADERS
 from grader.classroom.tasks import SubmissionLoader

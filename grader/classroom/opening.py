@@ -16,7 +16,9 @@ from grader.classroom.layouts.files import (
     list_folder_if_readable,
     stems,
 )
-from grader.classroom.layouts.own import FolderSubmissions, LineSubmissions, Pattern, StudentFolders
+from grader.classroom.layouts.folders import FolderSubmissions, StudentFolders
+from grader.classroom.layouts.lines import LineSubmissions
+from grader.classroom.layouts.pattern import Pattern
 from grader.classroom.layouts.units import Layout, UnitSubmissions, meant_exercise
 from grader.classroom.platforms import LAYOUTS
 from grader.errors import UsageError

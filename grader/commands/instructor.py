@@ -329,7 +329,8 @@ def export(gradebook: Path, to: str | None, feedback: bool, anonymous: bool, fol
 
 def _grade(submissions: Path, gradebook: Path, options: Any, engine_options: EngineOptions) -> int:
     """Run a batch and show its progress. Return its exit code."""
-    from grader.classroom.grading import Display, grade_submissions, render_batch
+    from grader.classroom.display import Display, render_batch
+    from grader.classroom.grading import grade_submissions
 
     engine = _choose_engine(engine_options)
     write = partial(click.echo, err=True)

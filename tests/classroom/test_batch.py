@@ -18,13 +18,13 @@ from pathlib import Path
 
 import pytest
 
-from grader.classroom import grading as display
-from grader.classroom import tasks
+from grader.classroom import display, tasks
+from grader.classroom.display import Clock, render_batch
 from grader.classroom.engines import local_engine
 from grader.classroom.gradebook import Gradebook
-from grader.classroom.grading import BatchReport, Clock, Options, grade_submissions, render_batch
+from grader.classroom.grading import BatchReport, Options, grade_submissions
 from grader.classroom.layouts.files import SkippedFiles, SkippedKind
-from grader.classroom.layouts.own import FolderSubmissions
+from grader.classroom.layouts.folders import FolderSubmissions
 from grader.classroom.run import CHANGED, Progress
 from grader.classroom.tasks import GONE, CourseLocation
 from grader.errors import KitError

@@ -9,7 +9,7 @@ import pytest
 
 from grader.classroom.gradebook import WorkKind
 from grader.classroom.layouts.files import MAX_EXAMPLES, SkippedFiles, SkippedKind
-from grader.classroom.layouts.own import FolderSubmissions
+from grader.classroom.layouts.folders import FolderSubmissions
 from grader.classroom.opening import LayoutOptions, open_layout
 from grader.classroom.tasks import SubmissionLoader
 from grader.errors import UsageError

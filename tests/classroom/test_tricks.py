@@ -455,7 +455,7 @@ def test_the_exercises_in_an_archive_of_another_exercises_folder_are_still_found
 
 
 def test_folders_without_end_and_without_number_cost_only_themselves(tmp_path, monkeypatch):
-    from grader.classroom.layouts import own, units
+    from grader.classroom.layouts import folders, units
 
     root = make_class(tmp_path / "class", repositories)
     honest = listed(root)[1]
@@ -463,7 +463,7 @@ def test_folders_without_end_and_without_number_cost_only_themselves(tmp_path, m
     for number in range(60):
         put(root / f"exercise-03-mal/{number}.txt")
     monkeypatch.setattr(units, "MAX_FILES", 50)
-    monkeypatch.setattr(own, "MAX_FILES", 50)
+    monkeypatch.setattr(folders, "MAX_FILES", 50)
     _, found, lines = listed(root)
     assert found == honest
     assert any("it is more than 12 folders deep" in line for line in lines)

@@ -1,19 +1,11 @@
-"""The kit's own layouts: a folder for each student, lines of JSON, or an instructor's pattern."""
+"""Layouts with a folder for each student."""
 
-import codecs
-import contextlib
-import hashlib
 import os
-import re
 import stat
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import IO
 
-import msgspec
-from msgspec import Struct
-
-from grader.classroom.gradebook.rows import WorkKind, written_time
+from grader.classroom.gradebook.rows import WorkKind
 from grader.classroom.layouts.files import (
     SUFFIXES,
     ModuleNames,
@@ -26,11 +18,10 @@ from grader.classroom.layouts.files import (
     stems,
     storable,
 )
-from grader.classroom.layouts.units import MAX_FILES, File, Layout, Unit, meant_exercise, walk
-from grader.errors import KitError, UsageError
-from grader.spec.exercise_names import EXERCISE_NAME, NAME_OR_NUMBER_PATTERN, exercise_id_of, exercise_number
+from grader.classroom.layouts.units import MAX_FILES, Layout, Unit, meant_exercise
+from grader.errors import UsageError
+from grader.spec.exercise_names import EXERCISE_NAME, exercise_number
 from grader.spec.paths import TRAP, USUAL_MODULE
-from grader.submission import MAX_FILE_BYTES
 
 
 class FolderSubmissions:
@@ -205,164 +196,3 @@ class SingleStudent(Layout):
 
     def units(self, root: Path, names: list[str], skipped: SkippedFiles) -> Iterator[Unit]:
         yield Unit(student="student", folder=".", exercise=self._exercise_id)
-
-
-PIECE_BYTES = 1 << 20
-
-
-class _Line(Struct, frozen=True, kw_only=True):
-    """A line's keys; other keys are ignored. A line has a `source`, a `trap` or both."""
-
-    student: str
-    exercise: str
-    source: str | None = None
-    trap: str | None = None
-    submitted_at: str = ""
-
-
-class _LineOfStudent(Struct, frozen=True, kw_only=True):
-    """The student in a line; other keys are ignored."""
-
-    student: str
-
-
-class LineSubmissions:
-    """A .jsonl file, in its order. Of several submissions of a student for an exercise, the first counts."""
-
-    name = "lines"
-
-    def __init__(self, path: Path, exercises: Collection[str], skipped: SkippedFiles) -> None:
-        self._path = path
-        self._exercises = exercises
-        self._skipped = skipped
-        try:
-            with path.open("rb"):
-                self.total = path.stat().st_size
-        except OSError as error:
-            raise UsageError(f"{path} cannot be opened: {error.strerror}; check its permissions") from None
-
-    def people(self) -> Iterator[Person]:
-        """Yield the student of each line that names one."""
-        decoder = msgspec.json.Decoder(_LineOfStudent)
-        for _, _, content in self._lines(SkippedFiles()):
-            with contextlib.suppress(msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-                student = decoder.decode(content).student
-                yield Person(student=student, aliases=(student,))
-
-    def __iter__(self) -> Iterator[SubmissionFiles]:
-        decoder = msgspec.json.Decoder(_Line)
-        known: set[bytes] = set()
-        for number, position, content in self._lines(self._skipped):
-            place = f"{self._path.name}, line {number}"
-            try:
-                line = decoder.decode(content)
-            except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-                self._skipped.add(SkippedKind.BROKEN, f"{place}: {error}")
-                continue
-            if line.exercise not in self._exercises:
-                self._skipped.add(SkippedKind.UNKNOWN, f"{place}: {line.exercise}")
-                continue
-            if line.source is None and line.trap is None:
-                self._skipped.add(SkippedKind.BROKEN, f"{place}: it has neither source nor trap")
-                continue
-            submitted_at = written_time(line.submitted_at)
-            if line.submitted_at and not submitted_at:
-                self._skipped.add(SkippedKind.NO_TIME, f"{place}: {line.submitted_at}")
-            for kind, source in ((WorkKind.MODULE, line.source), (WorkKind.TRAP, line.trap)):
-                if source is None:
-                    continue
-                key = hashlib.blake2b(msgspec.json.encode((line.student, line.exercise, kind)), digest_size=16).digest()
-                if key in known:
-                    about = "" if kind is WorkKind.MODULE else f", {kind}"
-                    self._skipped.add(
-                        SkippedKind.TWICE, f"{place}: {line.student}, {line.exercise}{about}; the first is graded"
-                    )
-                    continue
-                known.add(key)
-                yield SubmissionFiles(
-                    student=line.student,
-                    exercise=line.exercise,
-                    place=place,
-                    position=position,
-                    source=source,
-                    submitted_at=submitted_at,
-                    aliases=(line.student,),
-                    kind=kind,
-                )
-
-    def _lines(self, skipped: SkippedFiles) -> Iterator[tuple[int, int, bytes]]:
-        """Yield the number, the end and the content of each line that is neither empty nor too long."""
-        try:
-            with self._path.open("rb") as file:
-                yield from self._lines_of(file, skipped)
-        except OSError as error:
-            raise KitError(
-                f"{self._path} cannot be read to its end: {error.strerror}; the verdicts so far are stored"
-            ) from None
-
-    def _lines_of(self, file: IO[bytes], skipped: SkippedFiles) -> Iterator[tuple[int, int, bytes]]:
-        number = 0
-        while content := file.readline(MAX_FILE_BYTES + 1):
-            number += 1
-            if len(content) > MAX_FILE_BYTES:
-                skipped.add(SkippedKind.TOO_LONG, f"{self._path.name}, line {number}: over {MAX_FILE_BYTES:,} bytes")
-                _skip_line(file, content)
-            elif content.strip():
-                yield number, file.tell(), content.removeprefix(codecs.BOM_UTF8 if number == 1 else b"")
-
-
-def _skip_line(file: IO[bytes], piece: bytes) -> None:
-    while piece and not piece.endswith(b"\n"):
-        piece = file.readline(PIECE_BYTES)
-
-
-FIELDS = {"student", "exercise"}
-PART = re.compile(r"\{(\w+)\}|(\*\*)|(\*)|(\?)|([^{}*?]+|[{}])")
-
-
-class Pattern(Layout):
-    """Paths below the root: `*` matches within one name, `**` across folders, `?` one character."""
-
-    name = "pattern"
-
-    def __init__(self, text: str) -> None:
-        """Raise `UsageError` if the pattern does not give the student."""
-        fields = re.findall(r"\{(\w+)\}", text)
-        unknown = sorted(set(fields) - FIELDS)
-        if unknown or "student" not in fields or len(fields) != len(set(fields)):
-            problem = (
-                f"unknown part {{{unknown[0]}}}" if unknown else "expected {student} once and {exercise} at most once"
-            )
-            raise UsageError(f"--pattern {text}: {problem}; for example: '{{student}}_*_{{exercise}}.py'")
-        self._regex = re.compile("".join(map(_part, PART.finditer(text))))
-
-    def units(self, root: Path, names: list[str], skipped: SkippedFiles) -> Iterator[Unit]:
-        """Yield a unit for each student and exercise."""
-        found: dict[tuple[str, str], list[str]] = {}
-        for path in walk(root, "", skipped):
-            match = self._regex.fullmatch(path.replace(os.sep, "/"))
-            if match is None:
-                skipped.add(SkippedKind.STRAY, storable(path))
-                continue
-            name = match.groupdict().get("exercise")
-            exercise = exercise_id_of(exercise_number(name)) if name else ""
-            found.setdefault((storable(match["student"]), exercise), []).append(path)
-        for (student, exercise), paths in found.items():
-            loose = tuple(File(path=path, name=_usual_name(exercise, Path(path))) for path in paths)
-            yield Unit(student=student, loose=loose, aliases=(student,))
-
-
-def _usual_name(exercise: str, path: Path) -> str:
-    """Return the name by which the file counts as a trap or a module, and belongs to the exercise if one is given."""
-    if path.name == TRAP:
-        return f"{exercise}/{TRAP}" if exercise else TRAP
-    return (exercise or Path(USUAL_MODULE).stem) + path.suffix
-
-
-def _part(match: re.Match[str]) -> str:
-    field, across, within, one, text = match.groups()
-    if field:
-        return rf"(?P<{field}>{NAME_OR_NUMBER_PATTERN if field == 'exercise' else '[^/]+?'})"
-    if across or within or one:
-        return ".*" if across else "[^/]*" if within else "[^/]"
-    return re.escape(text)
