@@ -79,7 +79,7 @@ def audit(folder: Path, exercise_ids: tuple[str, ...], seeds: int, jobs: int | N
 
 
 def _forms() -> Iterable[str]:
-    from grader.evaluation.environments.questions import Form  # other commands do not need it
+    from grader.evaluation.environments.forms import Form
 
     return [each.value for each in Form]
 
@@ -128,7 +128,7 @@ def export_tasks(
     with_solutions: bool,
 ) -> None:
     """Write task folders for agents: fix code, test it, predict its behaviour or locate defects."""
-    from grader.evaluation.environments.questions import Form
+    from grader.evaluation.environments.forms import Form
     from grader.evaluation.harbor.exporting import export_tasks as write_tasks  # a student edition does not have it
     from grader.evaluation.rewards import Scheme
 

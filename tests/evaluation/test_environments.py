@@ -16,7 +16,8 @@ import pytest
 from grader import SpecError, UsageError, exercises, extract_tests, trap_reward
 from grader import api as interface
 from grader.evaluation.cheats import cheats, trap_cheats
-from grader.evaluation.environments.questions import Form, assess, hunts_of, question
+from grader.evaluation.environments.forms import Form
+from grader.evaluation.environments.questions import assess, hunts_of, question
 from grader.evaluation.guided import inquiry
 from grader.evaluation.rewards import Scheme
 from grader.spec.loading import load_exercise

@@ -4,7 +4,9 @@ import asyncio
 
 import pytest
 
-from grader.evaluation.environments.questions import Assessment, Form, assess, hunts_of, question
+from grader.evaluation.assessment import Assessment
+from grader.evaluation.environments.forms import Form
+from grader.evaluation.environments.questions import assess, hunts_of, question
 from grader.evaluation.guided import inquiry
 from grader.evaluation.guided.tasks import LOCATE_TASK, claims_in
 from grader.spec.loading import load_exercise

@@ -11,7 +11,7 @@ import pytest
 from grader import cheats
 from grader.errors import UsageError
 from grader.evaluation.catalogue import hunt_of
-from grader.evaluation.environments.questions import Form
+from grader.evaluation.environments.forms import Form
 from grader.evaluation.guided import inquiry
 from grader.evaluation.harbor.exporting import export_tasks
 from grader.evaluation.rewards import Scheme

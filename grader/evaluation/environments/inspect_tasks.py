@@ -6,7 +6,8 @@ from inspect_ai.model import ChatMessageUser
 from inspect_ai.scorer import Score, Scorer, Target, mean, scorer, stderr
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 
-from grader.evaluation.environments.questions import Form, assess, hunts_of, question, require_scheme
+from grader.evaluation.environments.forms import FORMS, Form
+from grader.evaluation.environments.questions import assess, hunts_of, question
 from grader.evaluation.rewards import Scheme
 
 
@@ -39,7 +40,7 @@ def locate_defects(exercises: list[str] | None = None, attempts: int = 1, course
 
 
 def _task(form: Form, exercises: list[str] | None, attempts: int, scheme: str, course: str | None) -> Task:
-    require_scheme(form, scheme)
+    FORMS[form].require_scheme(scheme)
     samples = [
         Sample(id=hunt.id, input=question(hunt, form, course), metadata={"canary": hunt.canary})
         for hunt in hunts_of(exercises or (), course, form)

@@ -7,7 +7,8 @@ from typing import Any
 
 from openenv.core.env_server import Action, Environment, Observation, State, create_app
 
-from grader.evaluation.environments.questions import Form, assess, hunts_of, question, require_scheme
+from grader.evaluation.environments.forms import FORMS, Form
+from grader.evaluation.environments.questions import assess, hunts_of, question
 from grader.evaluation.rewards import Scheme
 
 MAX_SESSIONS = 64
@@ -52,7 +53,7 @@ class HuntEnvironment(Environment[HuntAction, HuntObservation, HuntState]):
         course: str | None = None,
     ) -> None:
         super().__init__()
-        require_scheme(form, scheme)
+        FORMS[form].require_scheme(scheme)
         self._attempts = attempts
         self._scheme = scheme
         self._course = course

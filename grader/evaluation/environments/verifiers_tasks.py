@@ -6,7 +6,9 @@ import verifiers.v1 as vf
 from verifiers.v1.envs.single_agent import SingleAgentEnv, SingleAgentEnvConfig
 
 from grader.api import open_course
-from grader.evaluation.environments.questions import Assessment, Form, assess, hunts_of, question, require_scheme
+from grader.evaluation.assessment import Assessment
+from grader.evaluation.environments.forms import FORMS, Form
+from grader.evaluation.environments.questions import assess, hunts_of, question
 from grader.evaluation.rewards import Scheme
 
 
@@ -44,10 +46,7 @@ class HuntTask(vf.Task[vf.TaskData, vf.State, HuntTaskConfig]):
 
     async def validate(self, runtime: vf.Runtime) -> bool | None:  # noqa: ARG002 - the kit brings its own sandbox
         """Return True if the reference, or the model trap, gets the full reward; None if there is no such answer."""
-        course = open_course(self.config.course)
-        answers = {Form.FIX: course.reference, Form.TRAP: course.model_trap}
-        answer = answers.get(self.config.form)
-        path = answer(str(self.data.id)) if answer else None
+        path = FORMS[self.config.form].right_answer(open_course(self.config.course), str(self.data.id))
         if path is None or not path.is_file():
             return None
         found = await self.assess(f"```python\n{path.read_text(encoding='utf-8')}\n```")
@@ -67,7 +66,7 @@ class HuntTaskset(vf.Taskset[HuntTask, HuntsConfig]):
 
     def load(self) -> Iterator[HuntTask]:
         task = self.config.task
-        require_scheme(task.form, task.scheme)
+        FORMS[task.form].require_scheme(task.scheme)
         for hunt in hunts_of(self.config.exercises, task.course, task.form):
             prompt = question(hunt, task.form, task.course)
             yield HuntTask(vf.TaskData(id=hunt.id, name=hunt.id, description=hunt.title, prompt=prompt), task)

@@ -2,6 +2,9 @@
 
 import re
 
+import msgspec
+
+from grader.evaluation.assessment import Assessment
 from grader.evaluation.guided.inquiry import AnsweredClaim, Findings, inquire
 from grader.spec.paths import Course
 from grader.student.cards import Question
@@ -49,26 +52,30 @@ def locate_task(course: Course, exercise_id: str) -> str:
     return "\n\n".join(parts)
 
 
-def assess_predictions(course: Course, exercise_id: str, answer: str) -> tuple[float, str, Findings]:
-    """Return the share of questions that are answered rightly, the feedback, and the questions."""
+def assess_predictions(course: Course, exercise_id: str, answer: str) -> Assessment:
+    """Assess answers to questions by the share that is right."""
     found = inquire(course, exercise_id)
     chosen = dict(CHOICE.findall(answer))
     right = [chosen.get(str(number)) == str(each.right + 1) for number, each in enumerate(found.questions, 1)]
     value = sum(right) / len(right) if right else 0.0
-    return value, f"{sum(right)} of {len(right)} answers are right.", found
+    return _assessment(value, f"{sum(right)} of {len(right)} answers are right.", answer, found)
 
 
-def assess_claims(course: Course, exercise_id: str, answer: str) -> tuple[float, str, Findings]:
-    """Return the value of the claims in an answer, their answers as feedback, and the findings.
+def assess_claims(course: Course, exercise_id: str, answer: str) -> Assessment:
+    """Assess the claims in an answer.
 
     The feedback says whether each claim is true of the starter; it does not say which claims count.
     """
     texts = claims_in(answer)
     if not texts:
-        return 0.0, "The answer contains no claim in a fenced block.", Findings()
+        return _assessment(0.0, "The answer contains no claim in a fenced block.", answer, Findings())
     found = inquire(course, exercise_id, texts)
     value = min(1.0, sum(each.is_contradicted for each in found.claims) / ENOUGH_CLAIMS)
-    return value, "\n".join(map(_described, found.claims)), found
+    return _assessment(value, "\n".join(map(_described, found.claims)), answer, found)
+
+
+def _assessment(value: float, feedback: str, answer: str, found: Findings) -> Assessment:
+    return Assessment(value=value, feedback=feedback, code=answer, record=msgspec.to_builtins(found))
 
 
 def claims_in(answer: str) -> list[str]:

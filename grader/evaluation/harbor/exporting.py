@@ -9,21 +9,18 @@ from pathlib import Path
 from grader.author.kit import whole_kit, write_files
 from grader.errors import UsageError
 from grader.evaluation.catalogue import Hunt
-from grader.evaluation.environments.questions import Form, hunts_of, require_scheme, task_of
+from grader.evaluation.environments.forms import FORMS, Form
+from grader.evaluation.environments.questions import hunts_of
 from grader.evaluation.rewards import Scheme
 from grader.report.rendering import text_templates
 from grader.spec.loading import load_exercise
-from grader.spec.paths import TRAP, Course
-from grader.trap.implementations import files_for_traps
+from grader.spec.paths import Course
 
 PAGES = ("task.toml", "instruction.md", "environment/Dockerfile", "tests/Dockerfile", "tests/test.sh")
 """The files that are made from templates."""
 
 VERIFIER_SECONDS = 120
 """The verifier's time in addition to the exercise's own limit: importing torch takes long on a busy machine."""
-
-ANSWER = "answer.txt"
-"""The file with an agent's predictions or claims."""
 
 
 def export_tasks(
@@ -42,7 +39,7 @@ def export_tasks(
     Raise `UsageError` for an unknown exercise, a course without references, a folder in use, solutions in another form,
     or a scheme that cannot reward this form.
     """
-    require_scheme(form, scheme)
+    FORMS[form].require_scheme(scheme)
     if with_solutions and form is not Form.FIX:
         raise UsageError(f"there are no solutions in the form {form}; leave out --with-solutions")
     hunts = hunts_of(dict.fromkeys(exercise_ids), course.root, form)
@@ -55,11 +52,6 @@ def export_tasks(
     return [
         _write_task(course, folder / hunt.id, hunt, form, kit, scheme, with_solutions=with_solutions) for hunt in hunts
     ]
-
-
-def _answer_file(hunt: Hunt, form: Form) -> str:
-    """Return the name of the file that is judged."""
-    return {Form.FIX: hunt.file_name, Form.TRAP: TRAP}.get(form, ANSWER)
 
 
 def _write_task(
@@ -81,15 +73,15 @@ def _write_task(
         "form": form,
         "scheme": scheme,
         "seconds": seconds,
-        "answer": _answer_file(hunt, form),
-        "task": task_of(hunt, form, course.root),
+        "answer": FORMS[form].file_name(hunt),
+        "task": FORMS[form].task(hunt, course),
     }
     files = {Path(page): templates.get_template(f"harbor/{page}.j2").render(values).encode() for page in PAGES}
     files[Path("environment") / hunt.file_name] = hunt.starter.encode()
     verifier = Path("tests") / "verifier"
     files |= {verifier / path: content for path, content in kit.items()}
     paths = [*course.judged_by(hunt.id), *_starters(course, hunt.id), course.key(hunt.id)]
-    paths += files_for_traps(course, hunt.id) if form is Form.TRAP else []
+    paths += FORMS[form].files_for_judge(course, hunt.id)
     for path in paths:
         if path.is_file():
             files[verifier / "course" / path.relative_to(course.root)] = path.read_bytes()

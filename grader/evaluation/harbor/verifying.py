@@ -17,7 +17,7 @@ import msgspec
 from grader.api import grade
 from grader.errors import KitError
 from grader.evaluation.catalogue import hunt_of
-from grader.evaluation.environments.questions import Form, assess, assess_trap
+from grader.evaluation.environments.forms import FORMS, Form
 from grader.evaluation.guided import inquiry
 from grader.evaluation.rewards import Scheme, reward
 from grader.report.json import to_dict
@@ -30,8 +30,6 @@ VERDICT = "verdict.json"
 
 MAX_ANSWER_BYTES = 100_000
 """The largest answer that is read, unless it is a repaired module."""
-
-FENCE = "```"
 
 
 def verify(course: Path, exercise_id: str, file: Path, folder: Path, scheme: Scheme, form: Form) -> int:
@@ -72,13 +70,10 @@ def _judge_answer(
     course: Path, exercise_id: str, file: Path, scheme: Scheme, form: Form
 ) -> tuple[float | None, dict[str, Any]]:
     """Return the reward of tests, predictions or claims, None if the kit cannot judge, and a record of plain data."""
-    hunt, text = hunt_of(Course(root=course), exercise_id), _read_answer(file)
-    if form is Form.TRAP:
-        found = assess_trap(hunt, f"{text}\n", scheme, course)  # a single line could be taken for a path
-    else:
-        fenced = text if FENCE in text else f"{FENCE}\n{text}\n{FENCE}\n"
-        found = asyncio.run(assess(hunt, form, fenced, course=course))
-        inquiry.close()
+    chosen, opened = FORMS[form], Course(root=course)
+    answer = chosen.answer_in_file(_read_answer(file))
+    found = asyncio.run(chosen.assess(answer, hunt_of(opened, exercise_id), scheme, opened))
+    inquiry.close()
     return found.value, found.record
 
 
