@@ -56,7 +56,7 @@ def test_no_separator_makes_a_formula_of_a_name_in_a_file(tmp_path, course, grad
 def test_canvas_finds_ids_as_they_are_and_no_formula_among_them(tmp_path, course, gradebook):
     path = gradebook("-5", "+4912", "@bob", "=1+1", "ada")
     with ClassRecords(path) as records:
-        Canvas().write_export(records, _loader(course), tmp_path / "canvas.csv", anonymous=False)
+        Canvas().write_export(records, _loader(course), tmp_path / "canvas.csv")
     ids = {line.split(",")[2] for line in (tmp_path / "canvas.csv").read_text(encoding="utf-8").splitlines()[2:]}
     assert ids == {"-5", "+4912", "@bob", "'=1+1", "ada"}
 

@@ -29,10 +29,13 @@ class ClassPage(ClassExport):
 
     name = "html"
     export_file = "index.html"
-    can_be_anonymous = True
 
-    def write_export(self, records: ClassRecords, exercises: ExerciseLoader, path: Path, *, anonymous: bool) -> None:
-        """Write the page. An anonymous page has pseudonyms, always the same ones, and names no defect.
+    def __init__(self, *, is_anonymous: bool = False) -> None:
+        """An anonymous page has pseudonyms, always the same ones, and names no defect."""
+        self._is_anonymous = is_anonymous
+
+    def write_export(self, records: ClassRecords, exercises: ExerciseLoader, path: Path) -> None:
+        """Write the page.
 
         Rows are stored in a temporary file until everything above them is counted, so that a large class needs no more
         memory. Rows of an anonymous page are sorted, because the order of the gradebook would reveal the students.
@@ -42,7 +45,7 @@ class ClassPage(ClassExport):
         summaries = {name: Summary() for name in names}
         with tempfile.TemporaryFile("w+", encoding="utf-8", errors="backslashreplace") as spool:
             students = 0
-            for row in _rows(records, loaded, summaries, anonymous=anonymous):
+            for row in _rows(records, loaded, summaries, anonymous=self._is_anonymous):
                 students += 1
                 spool.write(f"{_embedded(row)}\n")
             spool.seek(0)
@@ -50,12 +53,12 @@ class ClassPage(ClassExport):
             most = max((count for _, count in days), default=1)
             template: Any = page_templates("grader.report").get_template("class.html.j2")
             page = template.stream(
-                title="Class" if anonymous else printable(records.path.stem),
-                panels=[_panel(records, loaded[name], summaries[name], anonymous=anonymous) for name in names],
+                title="Class" if self._is_anonymous else printable(records.path.stem),
+                panels=[_panel(records, loaded[name], summaries[name], anonymous=self._is_anonymous) for name in names],
                 days=[(day, count, round(100 * count / most)) for day, count in days],
                 students=students,
                 exercises=_embedded([[name, _numbers(loaded[name]), loaded[name].max_score()] for name in names]),
-                rows=map(Markup, sorted(spool) if anonymous else spool),
+                rows=map(Markup, sorted(spool) if self._is_anonymous else spool),
             )
             with path.open("w", encoding="utf-8", errors="backslashreplace") as file:
                 page.dump(file)

@@ -39,7 +39,7 @@ class GradesCsv(ClassExport):
     export_file = "grades.csv"
     has_grades_only = True
 
-    def write_export(self, records: ClassRecords, exercises: ExerciseLoader, path: Path, *, anonymous: bool) -> None:
+    def write_export(self, records: ClassRecords, exercises: ExerciseLoader, path: Path) -> None:
         with path.open("w", encoding="utf-8", newline="") as file:
             rows = csv.writer(file)
             rows.writerow(CSV_COLUMNS)

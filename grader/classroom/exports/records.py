@@ -69,12 +69,11 @@ class ClassExport:
 
     name: ClassVar[str]
     export_file: ClassVar[str]
-    can_be_anonymous: ClassVar[bool] = False
     has_grades_only: ClassVar[bool] = False
     """Whether the format needs only grades, so that it also exports exercises that the course no longer has."""
 
     @abstractmethod
-    def write_export(self, records: ClassRecords, exercises: ExerciseLoader, path: Path, *, anonymous: bool) -> None:
+    def write_export(self, records: ClassRecords, exercises: ExerciseLoader, path: Path) -> None:
         """Write the file row by row, because a class may be large."""
 
 

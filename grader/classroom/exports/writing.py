@@ -44,15 +44,17 @@ def export(gradebook: Path, to: str, folder: Path, course: Course, *, anonymous:
     Raise `UsageError` if the format has no anonymous form, or if a file cannot be written; the others are written.
     """
     chosen = EXPORTS[to]
-    if anonymous and not (isinstance(chosen, ClassExport) and chosen.can_be_anonymous):
-        raise UsageError(f"--anonymous works only with --to html; {to} needs the students' ids")
+    if anonymous:
+        if not isinstance(chosen, ClassPage):
+            raise UsageError(f"--anonymous works only with --to html; {to} needs the students' ids")
+        chosen = ClassPage(is_anonymous=True)
     exercises = ExerciseLoader(course)
     with ClassRecords(gradebook) as records:
         _make_folder(folder)
         if isinstance(chosen, ClassExport):
             _require_no_link(folder / chosen.export_file, folder)
             with product_draft(folder / chosen.export_file) as draft:
-                chosen.write_export(records, exercises, draft, anonymous=anonymous)
+                chosen.write_export(records, exercises, draft)
             return 1
         names = folder_names(records.students())
         return _write_all(

@@ -60,7 +60,7 @@ class Canvas(PlatformLayout, ClassExport):
         ending = "" if grade.exercise in stem else f"_{grade.exercise}"
         return Path(short_name((match["name"], stem), (match["ids"], ending)))
 
-    def write_export(self, records: ClassRecords, exercises: ExerciseLoader, path: Path, *, anonymous: bool) -> None:
+    def write_export(self, records: ClassRecords, exercises: ExerciseLoader, path: Path) -> None:
         """Write a column for each exercise. Canvas asks before it turns an unknown column into an assignment."""
         names = records.exercises()
         with path.open("w", encoding="utf-8", newline="") as file:
