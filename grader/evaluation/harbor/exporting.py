@@ -48,53 +48,51 @@ def export_tasks(
             raise UsageError(f"{exercise_id} has no reference here; export from a course with solutions/")
         if (folder / exercise_id).exists():
             raise UsageError(f"{folder / exercise_id} exists, and nothing is overwritten; name a new folder")
-    kit = whole_kit()
-    return [
-        _write_task(course, folder / hunt.id, hunt, form, kit, scheme, with_solutions=with_solutions) for hunt in hunts
-    ]
+    kit = {Path("tests") / "verifier" / path: content for path, content in whole_kit().items()}
+    for hunt in hunts:
+        files = _files_of_task(course, hunt, form, scheme) | kit
+        files |= _files_of_solution(course, hunt) if with_solutions else {}
+        _write(folder / hunt.id, files)
+    return [folder / hunt.id for hunt in hunts]
 
 
-def _write_task(
-    course: Course,
-    folder: Path,
-    hunt: Hunt,
-    form: Form,
-    kit: dict[Path, bytes],
-    scheme: Scheme,
-    *,
-    with_solutions: bool,
-) -> Path:
+def _files_of_task(course: Course, hunt: Hunt, form: Form, scheme: Scheme) -> dict[Path, bytes]:
+    """Return the files of a task by their paths, without the kit."""
     templates = text_templates("grader.evaluation")
     templates.filters["toml"] = partial(json.dumps, ensure_ascii=False)  # JSON's strings are strings of TOML
     limits = load_exercise(course.description(hunt.id)).limits
-    seconds = VERIFIER_SECONDS + round(limits.seconds.total)
     values = {
         "hunt": hunt,
         "form": form,
         "scheme": scheme,
-        "seconds": seconds,
+        "seconds": VERIFIER_SECONDS + round(limits.seconds.total),
         "answer": FORMS[form].file_name(hunt),
         "task": FORMS[form].task(hunt, course),
     }
     files = {Path(page): templates.get_template(f"harbor/{page}.j2").render(values).encode() for page in PAGES}
     files[Path("environment") / hunt.file_name] = hunt.starter.encode()
-    verifier = Path("tests") / "verifier"
-    files |= {verifier / path: content for path, content in kit.items()}
     paths = [*course.judged_by(hunt.id), *_starters(course, hunt.id), course.key(hunt.id)]
     paths += FORMS[form].files_for_judge(course, hunt.id)
-    for path in paths:
-        if path.is_file():
-            files[verifier / "course" / path.relative_to(course.root)] = path.read_bytes()
-    if with_solutions:
-        files[Path("solution") / hunt.file_name] = course.reference(hunt.id).read_bytes()
-        script = f'#!/bin/bash\nset -e\ncp "$(dirname "$0")/{hunt.file_name}" /app/{hunt.file_name}\n'
-        files[Path("solution") / "solve.sh"] = script.encode()
+    verified = {path.relative_to(course.root): path.read_bytes() for path in paths if path.is_file()}
+    return files | {Path("tests") / "verifier" / "course" / path: content for path, content in verified.items()}
+
+
+def _files_of_solution(course: Course, hunt: Hunt) -> dict[Path, bytes]:
+    """Return the reference, and the script by which Harbor's oracle puts it in place."""
+    script = f'#!/bin/bash\nset -e\ncp "$(dirname "$0")/{hunt.file_name}" /app/{hunt.file_name}\n'
+    return {
+        Path("solution") / hunt.file_name: course.reference(hunt.id).read_bytes(),
+        Path("solution") / "solve.sh": script.encode(),
+    }
+
+
+def _write(folder: Path, files: dict[Path, bytes]) -> None:
+    """Write a task folder. If that fails, leave no part of it and raise `UsageError`."""
     try:
         write_files(folder, files)
     except OSError as error:
         shutil.rmtree(folder, ignore_errors=True)
         raise UsageError(f"{folder}: cannot be written: {error.strerror}; name another folder") from None
-    return folder
 
 
 def _starters(course: Course, exercise_id: str) -> list[Path]:
