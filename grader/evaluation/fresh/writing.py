@@ -4,7 +4,6 @@ import json
 import shutil
 import textwrap
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -48,40 +47,41 @@ Edit `{file}`, or the notebook `{notebook}`. Then grade it, in the folder of thi
 
 def write_hunt(base_course: Course, course: Course, made: Made, seed: int, number: int) -> None:
     """Write the files of a hunt: those that a student edits, and those that the grader needs."""
-    exercise = made.exercise
+    exercise, base = made.exercise, made.origin.base
     title = f"Fresh hunt {number} of seed {seed}: {exercise.interface.entry()}"
     story = (
         f"Somebody tidied up `{exercise.interface.entry()}` and committed it without running it. It runs, and it is "
         "wrong. Find out what was damaged, and repair it."
     )
-    base = made.origin.base
-    file = base_course.module_name(base)
-    home, solution = course.exercise_folder(exercise.id), course.root / "solutions" / exercise.id
-    (home / ".starter").mkdir(parents=True)
-    solution.mkdir(parents=True)
+    module = course.exercise_folder(exercise.id) / base_course.module_name(base)
+    notebook = module.with_suffix(".ipynb")
+    solution = course.root / "solutions" / exercise.id
     starter = made.starter()
-    notebook = _notebook([*make_cells(starter, exercise.id), grading_cell(exercise.id)])
-    for folder in (home, home / ".starter"):
-        _write(folder / file, starter)
-        _write(folder / Path(file).with_suffix(".ipynb").name, notebook)
-    base_readme = (base_course.exercise_folder(base) / "README.md").read_text(encoding="utf-8")
-    _write(
-        home / "README.md",
-        README.format(
-            title=title,
-            story=_wrapped(story),
-            symptoms="\n".join(_wrapped(each, "- ") for each in made.symptoms),
-            how_to_work=HOW_TO_WORK,
-            interface=INTERFACE + base_readme.partition(INTERFACE)[2].partition(HOW_TO_WORK)[0].rstrip(),
-            file=file,
-            notebook=Path(file).with_suffix(".ipynb").name,
-            id=exercise.id,
-        ),
+    cells = _notebook([*make_cells(starter, exercise.id), grading_cell(exercise.id)])
+    readme = README.format(
+        title=title,
+        story=_wrapped(story),
+        symptoms="\n".join(_wrapped(each, "- ") for each in made.symptoms),
+        interface=INTERFACE + base_course.story(base).partition(INTERFACE)[2].rstrip(),
+        how_to_work=HOW_TO_WORK,
+        file=module.name,
+        notebook=notebook.name,
+        id=exercise.id,
     )
-    _write(solution / file, made.reference)
-    _write(solution / "exercise.yaml", _description(exercise, title, story, seed, number))
     origin = {"seed": seed, "number": number, **structs.asdict(made.origin)}
-    _write(solution / "origin.json", msgspec.json.format(msgspec.json.encode(origin), indent=1).decode() + "\n")
+    files = {
+        module: starter,
+        notebook: cells,
+        course.pristine(module): starter,
+        course.pristine(notebook): cells,
+        module.with_name("README.md"): readme,
+        solution / module.name: made.reference,
+        solution / "exercise.yaml": _description(exercise, title, story, seed, number),
+        solution / "origin.json": msgspec.json.format(msgspec.json.encode(origin), indent=1).decode() + "\n",
+    }
+    for path, text in files.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8", newline="\n")
     if (variations := base_course.variations(base)).is_file():
         shutil.copy(variations, course.variations(exercise.id))
     hidden = base_course.hidden_tests(base)
@@ -141,7 +141,3 @@ def _dump(values: dict[str, Any]) -> str:
 
 def _notebook(cells: list[dict[str, Any]]) -> str:
     return json.dumps(notebook_content(cells), indent=1, ensure_ascii=False) + "\n"
-
-
-def _write(path: Path, text: str) -> None:
-    path.write_text(text, encoding="utf-8", newline="\n")
