@@ -1,16 +1,11 @@
 """The script of a trial: Python that repeats a failed check without the kit, on torch and the student's file alone.
 
 A kind of subject with an adapter that `EXPERIMENTS` does not list is the exception: its script imports the adapter.
-Weights and inputs are drawn from the check's own seed where this gives the check's numbers, else written out.
-This runs in the student's own process. To find out what the seed gives, it builds the student's modules.
+Weights and inputs are drawn from the check's own seed where this gives the check's numbers (`student/draws.py`), else
+written out. This runs in the student's own process.
 """
 
-import contextlib
-import io
-import itertools
 import keyword
-import os
-import sys
 from collections.abc import Callable, Iterator
 from itertools import takewhile
 from pathlib import Path
@@ -21,14 +16,14 @@ import torch
 from msgspec import Struct, structs
 
 from grader.checks.failure import Relation
-from grader.checks.reference import import_variation
-from grader.sandbox.calling_variants import LARGE_SCALE, Arguments, Dtype, History, MemoryLayout
-from grader.sandbox.probes import PROBES, constructor, optimizer, training_step
+from grader.sandbox.calling_variants import Arguments, Dtype, History, MemoryLayout
+from grader.sandbox.probes import PROBES, optimizer, training_step
 from grader.sandbox.probes.calling_variants import BUILT_BY_POSITION, NEEDS_NEW_MODULE
 from grader.sandbox.protocol import TensorValue, Value
 from grader.sandbox.subject import Entry
-from grader.sandbox.values import WORKER_SEED, copy_parameters, to_python
+from grader.sandbox.values import to_python
 from grader.spec.exercise import Exercise
+from grader.student.draws import Draws
 from grader.student.literals import as_change, difference, literal
 from grader.student.replay import BuiltModule, Ending, Expression, LoadedState, MadeCall, Operand, Replay
 
@@ -61,16 +56,12 @@ class _Writer:
     """Writes a script."""
 
     def __init__(self, exercise: Exercise, replay: Replay, module: ModuleType, path: Path, sentence: str) -> None:
-        self._exercise, self._replay, self._module, self._path = exercise, replay, module, path
+        self._exercise, self._replay, self._path = exercise, replay, path
         self._sentence = sentence
         self._names: dict[tuple[Any, ...], str] = {}
         """The variable of each tensor, by its content."""
         self._used: dict[str, Value] = {}
         """The variables of inputs."""
-        self._stream: torch.Tensor | None = None
-        """The state of the generator after the draws so far; None unless the check's seed gave them."""
-        self._random_inputs: list[torch.Tensor] = []
-        """The inputs that the check's seed gave."""
         self._modules: dict[int, str] = {}
         self._calls = [each for each in replay.steps if isinstance(each, MadeCall)]
         builds = [each for each in replay.steps if isinstance(each, BuiltModule)]
@@ -83,6 +74,7 @@ class _Writer:
         self._experiment = EXPERIMENTS.get(adapter.module) if adapter is not None and not has_closures else None
         self._kit_adapter = adapter if self._experiment is None else None
         """The adapter that the script imports from the kit."""
+        self._draws = Draws(replay.seeds, module, self._kit_adapter)
 
     def imports(self) -> Iterator[str]:
         """Yield the lines that import modules, the student's file among them."""
@@ -148,7 +140,7 @@ class _Writer:
         if isinstance(first, TensorValue) and (lines := as_change(variable, name, tensor, to_python(first))):
             yield from lines
             return
-        draw = self._draw(tensor)
+        draw = self._draws.draw_of(tensor)
         if draw is None and self._replay.ending.relation is None and _is_long(tensor):
             yield f"{variable} = torch.randn({', '.join(map(str, tensor.shape))})  # the check has other numbers"
             return
@@ -165,32 +157,6 @@ class _Writer:
         while f"{name}{number}" in self._used:
             number += 1
         return f"{name}{number}"
-
-    def _draw(self, tensor: torch.Tensor) -> tuple[int | None, str] | None:
-        """Return the seed and the call that draw the tensor. A seed of None means that the draws after the last seed
-        continue. Return None if no seed gives the tensor.
-        """
-        if not tensor.is_floating_point() or not tensor.numel():
-            return None
-        dtype = "" if tensor.dtype is torch.float32 else f".to({tensor.dtype})"
-        for seed in ([None] if self._stream is not None else []) + [*self._replay.seeds]:
-            generator = torch.Generator()
-            if seed is None:
-                assert self._stream is not None
-                generator.set_state(self._stream)
-            else:
-                generator.manual_seed(seed)
-            for before, factor in itertools.product(range(1 if seed is None else 3), (1, LARGE_SCALE, 400)):
-                if factor == 1:  # draw once: the other factors scale the same numbers
-                    random = torch.randn(tensor.shape, generator=generator)
-                if torch.equal((random * factor).to(tensor.dtype), tensor):
-                    self._stream = generator.get_state()
-                    self._random_inputs.append(tensor)
-                    times = f" * {factor:g}" if factor != 1 else ""
-                    code = f"torch.randn({', '.join(map(str, tensor.shape))})"
-                    code = f"[{code} for _ in range({before + 1})][-1]" if before else code
-                    return seed, f"({code}{times}){dtype}" if dtype and times else f"{code}{times}{dtype}"
-        return None
 
     # modules
 
@@ -223,8 +189,11 @@ class _Writer:
         self._mode[step.number] = True
         if step.variation:
             yield from ("", "", *step.variation.splitlines(), "", "")
-        yield from self._further_draws(step)
-        seed, weights = self._weights(step)
+        if shapes := self._draws.further_inputs(step):
+            yield f"unused = [torch.randn(shape) for shape in {shapes} * 2]  # the inputs of further calls"
+        has_comparison = self._replay.ending.relation is not None
+        # a crash hardly depends on weights, which would fill pages
+        seed, weights = self._draws.weights(step, needs_values=has_comparison)
         if seed is not None:
             yield f"torch.manual_seed({seed})"
         yield f"{name} = {self._constructor_call(step)}"
@@ -232,59 +201,6 @@ class _Writer:
             yield f"{name} = {name}.to(torch.{step.dtype})"
         for parameter, value in weights.items():
             yield f"{name}.get_parameter({parameter!r}).data = {literal(value)}"
-
-    def _further_draws(self, step: BuiltModule) -> Iterator[str]:
-        """Draw the inputs of calling variants too if the check did so before it built this module."""
-        shapes = [tuple(each.shape) for each in self._random_inputs]
-        if self._stream is None or step.parameters is None or not shapes:
-            return
-        generator, before = torch.Generator(), self._stream
-        generator.set_state(before)
-        for shape in shapes * 2:
-            torch.randn(shape, generator=generator)
-        built = self._built(step, None)
-        missing = len(step.parameters) if built is None else len(_other_weights(built, step))
-        self._stream = generator.get_state()
-        built = self._built(step, None)
-        if built is None or len(_other_weights(built, step)) >= missing:
-            self._stream = before
-            return
-        yield f"unused = [torch.randn(shape) for shape in {shapes} * 2]  # the inputs of further calls"
-
-    def _weights(self, step: BuiltModule) -> tuple[int | None, dict[str, torch.Tensor]]:
-        """Return the seed to set before building the module, or None, and the weights that building does not give."""
-        if step.parameters is not None and self._stream is not None:
-            built = self._built(step, None)
-            missing = None if built is None else _other_weights(built, step)
-            if missing is not None and len(missing) < len(step.parameters):
-                self._stream = None
-                return None, missing
-        self._stream = None
-        if self._replay.ending.relation is None:
-            return WORKER_SEED, {}  # a crash hardly depends on weights, which would fill pages
-        built = self._built(step, WORKER_SEED)
-        return WORKER_SEED, {} if built is None else _other_weights(built, step)
-
-    def _built(self, step: BuiltModule, seed: int | None) -> torch.nn.Module | None:
-        """Build the student's module, silently; None if that fails."""
-        state = torch.get_rng_state()
-        if seed is not None:
-            torch.manual_seed(seed)
-        elif self._stream is not None:
-            torch.set_rng_state(self._stream)
-        try:
-            with silent():
-                if step.variation:
-                    built = vars(import_variation(step.variation, self._module))[step.entry]
-                else:
-                    built = constructor(self._module, step.entry, self._kit_adapter)
-                arguments = {name: to_python(value) for name, value in step.arguments.items()}
-                module: torch.nn.Module = built(**arguments)
-                return module.to(getattr(torch, step.dtype)) if step.dtype else module
-        except BaseException:  # noqa: BLE001 - the script shows the student's error
-            return None
-        finally:
-            torch.set_rng_state(state)
 
     # calls
 
@@ -669,14 +585,6 @@ def _scales(index: int, parameter: torch.Tensor, step: int) -> torch.Tensor:
     return scale
 
 
-def _other_weights(module: torch.nn.Module, step: BuiltModule) -> dict[str, torch.Tensor]:
-    """Return the check's weights that differ from those of the module after it was built."""
-    own = dict(module.named_parameters())
-    before = {name: each.detach().clone() for name, each in own.items()}
-    copy_parameters(own, step.parameters or {})
-    return {name: each.detach() for name, each in own.items() if not torch.equal(each, before[name])}
-
-
 def _key(value: TensorValue) -> tuple[Any, ...]:
     return value.dtype, tuple(value.shape), value.data
 
@@ -690,16 +598,3 @@ def _laid_out(variable: str, layout: MemoryLayout, axis: int | None) -> Iterator
         yield f"{variable} = {variable}.transpose(0, -1).contiguous().transpose(0, -1)"
     if layout is MemoryLayout.EXPANDED and axis is not None:
         yield f"{variable} = {variable}.narrow({axis}, 0, 1).expand({variable}.shape)"
-
-
-@contextlib.contextmanager
-def silent() -> Iterator[None]:
-    """Hide what the student's code prints in the block, and let `breakpoint()` and `input()` not wait."""
-    hook, stdin = sys.breakpointhook, sys.stdin
-    sys.breakpointhook = lambda *_arguments, **_keywords: None
-    with contextlib.redirect_stdout(io.StringIO()), open(os.devnull, encoding="utf-8") as nothing:
-        sys.stdin = nothing
-        try:
-            yield
-        finally:
-            sys.breakpointhook, sys.stdin = hook, stdin

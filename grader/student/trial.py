@@ -158,8 +158,9 @@ def _run(course: Course, trial: Trial) -> int:
     sys.dont_write_bytecode = True  # no __pycache__ in the student's folder
 
     from grader.checks.reference import import_file
+    from grader.student.draws import silent
     from grader.student.replay import Replay
-    from grader.student.script import silent, write_script
+    from grader.student.script import write_script
 
     exercise = load_exercise(course.description(trial.exercise))
     replay = msgspec.msgpack.decode(trial.replay, type=Replay)

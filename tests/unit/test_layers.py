@@ -239,6 +239,7 @@ LIGHT = ("spec", "submission", "verdict", "trap", "api", "student", "report", "c
 """Rooms that hold no check and run no submission: what they are asked for must not take a second to import."""
 
 RUN_CHECKS = {
+    "grader.student.draws",
     "grader.student.literals",
     "grader.student.locks",
     "grader.student.mirror",
