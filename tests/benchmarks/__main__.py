@@ -1,8 +1,8 @@
-"""What the kit costs, each figure beside its reference, taken in turns on this machine: ratios, medians and spread.
+"""Measure the kit beside its references on this machine: ratios, medians and spread.
 
     python -m tests.benchmarks [PART]... [--runs N] [--jobs N]
 
-Targets stand beside their ratios. What cannot be run here is named, with the reason.
+The output shows each target beside its ratio, and names the parts that cannot run here, with the reason.
 """
 
 import argparse
@@ -35,7 +35,7 @@ PARTS: dict[str, Part] = {
 
 
 USUAL = ("single", "warm", "watch", "notebook", "batch", "cores")
-"""The parts that run if none is named."""
+"""The parts that run by default."""
 
 
 def main() -> None:
@@ -59,16 +59,22 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("parts", nargs="*", choices=choices, default="usual", metavar="PART", help=about)
     known = Course(root=ROOT).exercise_ids()
     parser.add_argument(
-        "--exercises", nargs="+", choices=known, default=known, metavar="EXERCISE", help="of these alone"
+        "--exercises", nargs="+", choices=known, default=known, metavar="EXERCISE", help="measure only these exercises"
     )
-    parser.add_argument("--runs", type=_count, help="how often each is measured")
-    parser.add_argument("--submissions", type=_count, help="how many are graded, in the parts that grade many")
-    parser.add_argument("--jobs", type=_count, default=usable_cores(), help="examiners side by side (one a core)")
+    parser.add_argument("--runs", type=_count, help="how often to measure each figure")
+    parser.add_argument("--submissions", type=_count, help="how many submissions to grade")
     parser.add_argument(
-        "--distinct", type=_share, default=0.1, help="scale: the share that has a syntax tree of its own"
+        "--jobs", type=_count, default=usable_cores(), help="examiners at once; by default one per core"
     )
-    parser.add_argument("--no-share", action="store_true", help="scale: judge also what is like what was judged")
-    parser.add_argument("--peers-venv", type=Path, help="peers: where otter-grader, nbgrader and check50 are installed")
+    parser.add_argument(
+        "--distinct", type=_share, default=0.1, help="scale: the share of submissions with a new syntax tree"
+    )
+    parser.add_argument(
+        "--no-share", action="store_true", help="scale: judge every submission, even if an equal one was judged"
+    )
+    parser.add_argument(
+        "--peers-venv", type=Path, help="peers: the environment with otter-grader, nbgrader and check50"
+    )
     return parser.parse_args()
 
 

@@ -18,7 +18,7 @@ LANES = 2
 
 
 def print_tables() -> None:
-    """Judge the corpus and print the tables; what differs from expectation goes to stderr."""
+    """Judge the corpus and print the tables. Write unexpected verdicts to stderr."""
     costs = measure_layers()
     with ThreadPoolExecutor(LANES) as lanes:
         runs = dict(zip(HOSTS, lanes.map(partial(run_on, is_whole=True), HOSTS), strict=True))
@@ -38,7 +38,7 @@ def _preface() -> str:
 
 
 def _families(runs: dict[str, Run]) -> str:
-    """Verdicts as expected of all, and the median of seconds, by family and host."""
+    """Return a table of how many verdicts are as expected, and the median of seconds, by family and host."""
     families = sorted({result.key.partition("/")[0] for run in runs.values() for result in run.results})
     rows = [["family", *runs], ["---"] * (len(runs) + 1)]
     rows += [[family, *(_cell(run, _of(run, family)) for run in runs.values())] for family in families]
@@ -53,7 +53,7 @@ def _cell(run: Run, results: list[AttackResult]) -> str:
 
 
 def _hosts(runs: dict[str, Run]) -> str:
-    """What got out, by host."""
+    """Return a table of what the attacks achieved, by host."""
     rows = [["", *runs], ["---"] * (len(runs) + 1)]
     rows += [
         ["open, according to the verdict", *(_open(run) for run in runs.values())],

@@ -1,16 +1,16 @@
-"""How true attribution is on half-fixed defects that a machine makes, by exercise.
+"""Count wrong attributions of generated half-fixed defects, by exercise.
 
     python -m tests.benchmarks.attribution [--with-others] [exercise_NN]...
 
-In every submission one defect is fixed in part, and nothing is wrong beside it; with `--with-others`, another defect is
-present as a whole. The columns count
+In every submission, one defect is fixed in part and nothing else is wrong. With `--with-others`, another defect is
+present. The columns count
 
-- made: submissions; seen: those that fail a check as well that the whole defect fails;
-- fixed: the half-fixed defect is called fixed although it was seen, or the present one is;
+- made: submissions; seen: submissions that fail a check that the whole defect fails too;
+- fixed: the half-fixed defect is called fixed although it was seen, or the present defect is called fixed;
 - new: the failure of such a check is called a regression;
-- present: a defect that is not there is called present;
-- credit: fewer points than where the defect is not fixed at all, although no other check fails. Part of a fix may break
-  what the defect leaves right; that is new, and costs what it costs.
+- present: an absent defect is called present;
+- credit: fewer points than for the whole defect, although no other check fails. A partial fix that breaks something
+  else may cost points.
 """
 
 import argparse
@@ -30,7 +30,7 @@ COLUMNS = ("made", "seen", "fixed", "new", "present", "credit")
 
 
 def mistakes(exercise: Exercise, each: HalfFixed, verdict: Verdict, variants: dict[str, Verdict]) -> Counter[str]:
-    """Count what is false in the verdict on a half-fixed submission; `variants` are the verdicts on variants."""
+    """Count the false statements in the verdict on a half-fixed submission; `variants` are the verdicts on variants."""
     others, whole = (variants[variant_name(names)] for names in (each.others, each.others | {each.defect}))
     failed, fails_whole = failed_checks(verdict), failed_checks(whole)
     statuses = {defect.id: defect.status for defect in verdict.defects}
@@ -58,7 +58,7 @@ def failed_checks(verdict: Verdict) -> set[str]:
 def measured(
     judge: Judge, exercise_id: str, *, with_others: bool, seed: int = SEED, shows: bool = True
 ) -> Counter[str]:
-    """Return the counts of one exercise; print each submission about which something false is said."""
+    """Return the counts of one exercise. Print each submission whose verdict is false."""
     exercise = load_exercise(judge.course.description(exercise_id))
     reference = judge.course.reference_text(exercise_id)
     made = [*half_fixed(exercise, reference, with_others=with_others)]
@@ -80,7 +80,7 @@ def measured(
 
 
 def describe(each: HalfFixed, verdict: Verdict, counts: Counter[str]) -> str:
-    """Return a half-fixed submission, what is false about it, and what was observed, on one line."""
+    """Return a line about a half-fixed submission: the false statements, and the observed outcomes."""
     false = ", ".join(name for name in COLUMNS[2:] if counts[name])
     statuses = {
         defect.id: (str(defect.status), str(defect.reason and defect.reason.kind)) for defect in verdict.defects

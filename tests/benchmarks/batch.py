@@ -1,4 +1,4 @@
-"""A batch beside its peers on the same submissions and checks: pytest in fresh processes, bare forks, and one core."""
+"""Measure a batch beside pytest in fresh processes, bare forks, and one core, with the same submissions and checks."""
 
 import json
 import os
@@ -22,13 +22,13 @@ from tests.support.paths import ROOT
 
 PYTEST_TARGET, FORK_TARGET, CORES_TARGET = Target(40, is_least=True), Target(0.8, is_least=True), Target(1.8, True)
 PEERS_SUBMISSIONS, PEERS_SHARE = 12, 4
-"""A dozen at the head of the same list, or a quarter of it: a fresh process takes as long for every one of them."""
+"""Fresh processes get at most 12 submissions, and at most a quarter of all: each takes equally long."""
 
 PYTEST_OPTIONS = ("-q", "-c", os.devnull, "--import-mode=importlib", "-p", "no:cacheprovider")
 
 
 MANY = 4
-"""Times as many submissions as open all exercises: with fewer, what is left without the start is noise."""
+"""The least ratio of submissions to exercises. With fewer submissions, the rate without the start is noise."""
 
 TOO_FEW = "start aside: not told, there are too few submissions beside those that open the exercises"
 
@@ -44,11 +44,11 @@ class Ground(Struct, frozen=True):
     gradebook: Path
 
     def open(self, jobs: int) -> float:
-        """Seconds of a batch that has every examiner open every exercise and judge one submission for it."""
+        """Return the seconds of a batch in which every examiner judges one submission to every exercise."""
         return batch_seconds(self.course, self.opening, self.gradebook, jobs)
 
     def batch(self, jobs: int) -> tuple[float, float]:
-        """Submissions a second of a whole batch, and of what is left of it without its start."""
+        """Return the submissions per second of a whole batch, and of the batch without its start."""
         start = self.open(jobs)
         whole = batch_seconds(self.course, self.lines, self.gradebook, jobs)
         count = len(self.samples)
@@ -56,16 +56,16 @@ class Ground(Struct, frozen=True):
         return count / whole, left
 
     def peers_samples(self) -> list[Sample]:
-        """Those that fresh processes are started for."""
+        """Return the submissions for fresh processes."""
         return self.samples[: min(PEERS_SUBMISSIONS, max(len(self.samples) // PEERS_SHARE, 1))]
 
     def start_is_small(self) -> bool:
-        """Whether there are submissions enough to take the start away."""
+        """Return whether there are enough submissions to subtract the start."""
         return len(self.samples) >= MANY * self.opening_count
 
 
 def batch(runs: int, submissions: int, jobs: int, exercises: list[str]) -> Iterator[str]:
-    """Lines about a batch, pytest and bare forks, in turns."""
+    """Yield lines about a batch, pytest and bare forks, which take turns."""
     about = f"{runs} runs in turns, {submissions} submissions, --jobs {jobs}, --no-share, all layers on"
     yield headline("Batch, submissions a second", about)
     with tempfile.TemporaryDirectory(prefix="benchmark-") as folder:
@@ -100,7 +100,7 @@ def batch(runs: int, submissions: int, jobs: int, exercises: list[str]) -> Itera
 
 
 def cores(runs: int, submissions: int, exercises: list[str]) -> Iterator[str]:
-    """Lines about two jobs beside one."""
+    """Yield lines about two jobs beside one."""
     yield headline("Two cores by one", f"{runs} runs in turns, {submissions} submissions, --no-share")
     if usable_cores() < 2:
         raise CannotRunError("this machine has one core only")
@@ -121,7 +121,7 @@ def cores(runs: int, submissions: int, exercises: list[str]) -> Iterator[str]:
 
 
 def make_ground(folder: Path, submissions: int, jobs: int, exercises: list[str]) -> Ground:
-    """A copy of the course, and submissions as lines."""
+    """Return a copy of the course, and a file with a submission on each line."""
     root = copy_course(folder / "course", exercises)
     samples, opening = harmless(Course(root=root), submissions), solutions(Course(root=root), jobs)
     return Ground(
@@ -149,7 +149,7 @@ def _fork(ground: Ground, jobs: int) -> _Forks:
 
 
 def _pytest(ground: Ground, jobs: int) -> float:
-    """Submissions a second, each in a process of its own, `jobs` at a time."""
+    """Return the submissions per second, each in a separate process, `jobs` at a time."""
     samples = ground.peers_samples()
     paths = [ground.course.parent / f"peer_{number}.py" for number in range(len(samples))]
     for path, sample in zip(paths, samples, strict=True):
@@ -169,7 +169,7 @@ def _pytest_one(ground: Ground, path: Path, sample: Sample) -> str:
 
 
 def _run(arguments: list[str], more: dict[str, str] | None = None, *, may_fail: bool = False) -> str:
-    """What a run of the interpreter prints."""
+    """Return the output of a run of the interpreter."""
     done = subprocess.run(
         [sys.executable, *arguments],
         env=ENVIRONMENT | (more or {}),
@@ -194,7 +194,7 @@ def _mixture(samples: list[Sample]) -> dict[str, int]:
 
 
 def _disagreements(ground: Ground, statuses: list[dict[str, str]]) -> Iterator[str]:
-    """Where the bare fork and the kit saw a check end differently."""
+    """Yield the checks with different outcomes in the bare fork and the kit."""
     seen: dict[str, dict[str, str]] = {sample.student: {} for sample in ground.samples}
     for student, check, status in rows(ground.gradebook, "SELECT student, check_id, status FROM current_checks"):
         seen[student][check] = status

@@ -1,4 +1,4 @@
-"""The kit as others start it: a copy of the course, and its commands as processes that are timed from outside."""
+"""Run the kit as its users do: in a copy of the course, with commands as processes that are timed from outside."""
 
 import json
 import os
@@ -18,18 +18,17 @@ from tests.support.paths import ROOT
 
 SEED = 7
 SECONDS_EACH, SECONDS_ALL = 10.0, 300.0
-"""What a command may take, for each submission and besides: longer means that something hangs."""
+"""The time limit of a command: for each submission, and in addition."""
 
 ENVIRONMENT = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
 ENVIRONMENT |= {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)}
-"""One thread for everything that is compared: on as many cores as there are jobs, more would be in each other's way.
-
-Bytecode is kept, as it is by default: torch's was when it was installed.
+"""One thread for each process that is measured, because there are as many jobs as cores. Bytecode is written, as by
+default, because torch's was written when it was installed.
 """
 
 
 def machine() -> str:
-    """Return the date, what the figures are from, and how busy it is besides."""
+    """Return the date, the machine, the versions, and the load of the machine."""
     load = f"{os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else "unknown"
     versions = f"Python {platform.python_version()}, torch {metadata.version('torch')}"
     today = datetime.now(tz=UTC).date()
@@ -37,7 +36,7 @@ def machine() -> str:
 
 
 def copy_course(folder: Path, exercises: list[str]) -> Path:
-    """A copy that may be graded and changed, with these exercises, their references as they were proven here."""
+    """Return a copy of the course that may be changed, with these exercises and their keys."""
     for part in ("exercises", "solutions", "tests/hidden"):
         for each in exercises:
             if (ROOT / part / each).is_dir():
@@ -48,7 +47,7 @@ def copy_course(folder: Path, exercises: list[str]) -> Path:
 
 
 def seconds(arguments: list[str], cwd: Path = ROOT, environment: dict[str, str] = ENVIRONMENT) -> float:
-    """Wall-clock seconds of one run of the interpreter, whatever its exit code."""
+    """Return the wall-clock seconds of one run of the interpreter, whatever its exit code."""
     started = time.perf_counter()
     subprocess.run(
         [sys.executable, *arguments],
@@ -62,13 +61,13 @@ def seconds(arguments: list[str], cwd: Path = ROOT, environment: dict[str, str] 
 
 
 def batch_command(lines: Path, gradebook: Path, jobs: int, *, shares: bool = False) -> list[str]:
-    """The command that grades the submissions into a gradebook; all layers on, as always."""
+    """Return the command that grades the submissions into a gradebook, with all layers."""
     options = ["--gradebook", str(gradebook), "--jobs", str(jobs), "--seed", str(SEED)]
     return [sys.executable, "-m", "grader", "batch", str(lines), *options, *([] if shares else ["--no-share"])]
 
 
 def batch_seconds(course: Path, lines: Path, gradebook: Path, jobs: int) -> float:
-    """Wall-clock seconds of a whole batch without sharing, into a new gradebook. `CannotRunError` where it fails."""
+    """Return the seconds of a batch without sharing, into a new gradebook. Raise `CannotRunError` if it fails."""
     for path in gradebook.parent.glob(f"{gradebook.name}*"):
         path.unlink()
     count = lines.read_bytes().count(b"\n")
@@ -89,7 +88,7 @@ def batch_seconds(course: Path, lines: Path, gradebook: Path, jobs: int) -> floa
 
 
 def rows(gradebook: Path, statement: str) -> list[tuple]:
-    """What a reader of the gradebook sees."""
+    """Return the rows that a statement selects from a gradebook."""
     connection = sqlite3.connect(f"file:{gradebook}?mode=ro", uri=True)
     try:
         return connection.execute(statement).fetchall()
@@ -98,6 +97,6 @@ def rows(gradebook: Path, statement: str) -> list[tuple]:
 
 
 def open_layers(gradebook: Path) -> list[str]:
-    """Layers that did not hold around some worker."""
+    """Return the layers that did not protect some worker."""
     told = [json.loads(text) for (text,) in rows(gradebook, "SELECT DISTINCT isolation FROM verdicts")]
     return sorted({layer for isolation in told for layer, holds in isolation.items() if not holds})

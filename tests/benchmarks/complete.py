@@ -1,4 +1,4 @@
-"""Whether a batch's gradebook is whole: every submission with its verdict, and the verdict it gets by itself."""
+"""Check that a batch's gradebook is complete: every submission has the verdict that it gets alone."""
 
 import random
 from collections import defaultdict
@@ -17,20 +17,20 @@ from tests.benchmarks.commands import SEED, rows
 from tests.benchmarks.submissions import Sample
 
 SPOTS = 25
-"""Submissions that are judged again by themselves."""
+"""How many submissions are judged again, alone."""
 
 
 def completeness(course: Course, gradebook: Path, lines: Path, count: int) -> Iterator[str]:
-    """Lines about what a new gradebook holds after one batch, and what some of its submissions get anew."""
-    yield from held(gradebook, count)
-    yield from _alike(gradebook, lines)
-    wrong, spots = _spots(course, gradebook, lines, count)
-    yield f"judged again by themselves: {spots}, otherwise than in the gradebook: {len(wrong)}"
+    """Yield lines about a new gradebook after one batch, and about new verdicts on some of its submissions."""
+    yield from recorded_verdicts(gradebook, count)
+    yield from _differing_results(gradebook, lines)
+    wrong, judged = _judged_alone(course, gradebook, lines, count)
+    yield f"judged again by themselves: {judged}, otherwise than in the gradebook: {len(wrong)}"
     yield from (f"  {each}" for each in wrong)
 
 
-def held(gradebook: Path, count: int) -> Iterator[str]:
-    """Whether it holds each submission once, with its outcome and checks."""
+def recorded_verdicts(gradebook: Path, count: int) -> Iterator[str]:
+    """Yield lines on whether the gradebook has each submission once, with its outcome and checks."""
     outcomes = rows(gradebook, "SELECT outcome, count(*) FROM current GROUP BY outcome ORDER BY 2 DESC")
     total, verdicts = sum(number for _, number in outcomes), rows(gradebook, "SELECT count(*) FROM verdicts")[0][0]
     bare = rows(
@@ -40,13 +40,13 @@ def held(gradebook: Path, count: int) -> Iterator[str]:
     )[0][0]
     sound = rows(gradebook, "PRAGMA integrity_check")[0][0] == "ok"
     judged = total - dict(outcomes).get(NOT_JUDGED, 0)
-    is_whole = judged == count == verdicts and not bare and sound
+    word = "complete" if judged == count == verdicts and not bare and sound else "NOT COMPLETE"
     yield f"gradebook: {', '.join(f'{number:,} {outcome}' for outcome, number in outcomes)}"
-    yield f"{judged:,} of {count:,} have their verdict, {bare} of them without checks: {_word(is_whole)}"
+    yield f"{judged:,} of {count:,} have their verdict, {bare} of them without checks: {word}"
 
 
-def _alike(gradebook: Path, lines: Path) -> Iterator[str]:
-    """Whether all that was made of one module got one outcome and score."""
+def _differing_results(gradebook: Path, lines: Path) -> Iterator[str]:
+    """Yield lines on whether all submissions that were made from one module have the same outcome and score."""
     kept = {row[:2]: row[2:] for row in rows(gradebook, "SELECT student, exercise, outcome, score FROM current")}
     by_base: dict[str, set[tuple]] = defaultdict(set)
     with lines.open("rb") as file:
@@ -58,8 +58,8 @@ def _alike(gradebook: Path, lines: Path) -> Iterator[str]:
     yield from (f"  {base}: {sorted(by_base[base])}" for base in apart[:10])
 
 
-def _spots(course: Course, gradebook: Path, lines: Path, count: int) -> tuple[list[str], int]:
-    """Some submissions, each judged by itself: those that get something other than the gradebook holds."""
+def _judged_alone(course: Course, gradebook: Path, lines: Path, count: int) -> tuple[list[str], int]:
+    """Judge some submissions alone. Return those with another verdict than in the gradebook, and the number judged."""
     wrong = []
     chosen = set(random.Random(2).sample(range(count), min(SPOTS, count)))
     with lines.open("rb") as file, ExaminerPool() as pool:
@@ -69,17 +69,13 @@ def _spots(course: Course, gradebook: Path, lines: Path, count: int) -> tuple[li
             submission = submission_from_text(unix_lines(sample.source))
             verdict = judge.judge(sample.exercise, submission, "attention.py", SEED)
             defects = sorted((each.id, each.status.value) for each in verdict.defects)
-            if (verdict.outcome, verdict.score, defects) != _kept(gradebook, sample):
+            if (verdict.outcome, verdict.score, defects) != _recorded(gradebook, sample):
                 wrong.append(f"{sample.student}, {sample.base}")
     return wrong, len(chosen)
 
 
-def _kept(gradebook: Path, sample: Sample) -> tuple[str, float, list[tuple[str, str]]]:
+def _recorded(gradebook: Path, sample: Sample) -> tuple[str, float, list[tuple[str, str]]]:
     student = sample.student.replace("'", "''")
     about = f"WHERE student = '{student}' AND exercise = '{sample.exercise}'"
     outcome, score = rows(gradebook, f"SELECT outcome, score FROM current {about}")[0]
     return outcome, score, rows(gradebook, f"SELECT defect, status FROM current_defects {about} ORDER BY defect")
-
-
-def _word(is_whole: bool) -> str:
-    return "complete" if is_whole else "NOT COMPLETE"

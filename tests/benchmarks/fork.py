@@ -1,8 +1,8 @@
-"""The bare fork: one warm process forks for each submission, which runs its checks in there and sends what came of it.
+"""The bare fork: a warm process forks for each submission. The fork runs the checks and sends the outcomes.
 
     python -m tests.benchmarks.fork COURSE SUBMISSIONS.jsonl JOBS SEED
 
-Nothing protects it: no layers, no limits, no deadline but one for the benchmark's own sake. One line of JSON on stdout.
+It has no layers and no limits, and only one deadline for the benchmark. It prints one line of JSON.
 """
 
 import contextlib
@@ -23,13 +23,13 @@ from grader.spec.paths import Course
 from tests.benchmarks.submissions import Sample, read_samples
 
 PATIENCE = 60.0
-"""Seconds after which a submission that has not ended ends the benchmark."""
+"""The benchmark ends if a submission takes more seconds than this."""
 
 Statuses = dict[str, str]
 
 
 class Forked(Struct, frozen=True):
-    """How long loading and judging took, and how each check of each submission ended; nothing where it did not load."""
+    """The seconds of loading and judging, and the status of each check of each submission; none if it did not load."""
 
     start: float
     seconds: float
@@ -37,7 +37,7 @@ class Forked(Struct, frozen=True):
 
 
 def fork_each(course: Course, samples: list[Sample], jobs: int, seed: int) -> Forked:
-    """Judge them, `jobs` at a time."""
+    """Judge the samples, `jobs` at a time."""
     began = time.perf_counter()
     import_torch()
     from grader.sandbox.torch_import import complete_torch
@@ -86,7 +86,7 @@ def _fork(hunt, source: str) -> tuple[int, int]:
 
 
 def _judge(hunt, source: str, pipe: int) -> NoReturn:
-    """In the fork."""
+    """Judge a submission in the fork, and send the statuses."""
     try:
         os.write(pipe, msgspec.msgpack.encode(_statuses(hunt, source, hunt.checks)))
     finally:

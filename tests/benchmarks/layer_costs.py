@@ -1,4 +1,4 @@
-"""What each layer costs in milliseconds: once in the nursery, and on every worker's way to ready."""
+"""Measure the milliseconds of each layer: once in the nursery, and in every worker until it is ready."""
 
 import json
 import os
@@ -19,7 +19,7 @@ OUTPUT_BYTES, MEMORY_BYTES = 1_000_000, 1 << 30
 
 
 def measure_layers() -> tuple[dict[str, float], dict[str, float]]:
-    """The nursery's steps, and the medians of the worker's. Forks: call it where nothing of value is open."""
+    """Return the times of the nursery's steps, and the medians of the worker's. Call it with no secret open."""
     reading, writing = os.pipe()
     nursery = os.fork()
     if nursery == 0:
@@ -61,7 +61,7 @@ def _measure_in_nursery() -> tuple[dict[str, float], dict[str, float]]:
 
 
 def _measure_worker(layers: Layers, outside: Outside) -> dict[str, float]:
-    """The steps of `grader.sandbox.sandbox.confine`, in a fork."""
+    """Return the times of the steps of `grader.sandbox.sandbox.confine`, in a fork."""
     reading, writing = os.pipe()
     started = time.perf_counter()
     worker = os.fork()

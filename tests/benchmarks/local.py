@@ -1,6 +1,6 @@
-"""The kit's own checks with nothing between them and a submission: both sides in one process, nothing remembered.
+"""Run the kit's checks and a submission in one process, and cache no answer.
 
-What the benchmark compares the kit with runs the checks this way: no worker, no layers, no limits, no pytest.
+The peers in the benchmark run the checks in this way: without worker, layers, limits and pytest.
 """
 
 import ast
@@ -36,18 +36,18 @@ from grader.spec.paths import Course
 Check = Callable[[Context], None]
 
 IMPORTED_AS = "submission"
-"""The name of a submission's module; one that looks for its own finds it."""
+"""The name of a submission's module in `sys.modules`."""
 
 
 class PlainModule(LocalModule):
-    """A module in this process that tells the shapes of its parameters, as the kit's proxies do."""
+    """A module in this process that reports the shapes of its parameters, as the kit's proxies do."""
 
     def shapes(self) -> dict[str, tuple[int, ...]]:
         return {name: tuple(weight.shape) for name, weight in self.weights().items()}
 
 
 class OwnModule(PlainModule):
-    """A submission's module in this process; what it raises reaches a check as it would from a worker."""
+    """A submission's module in this process. A check gets its exceptions in the form that a worker gives them."""
 
     def __init__(self, subject: Subject, output: io.StringIO) -> None:
         super().__init__(subject)
@@ -86,7 +86,7 @@ class OwnModule(PlainModule):
 
 
 class OwnSession:
-    """What checks ask a session for besides requests: `OwnSubject` answers those."""
+    """The methods of a session that checks call, except requests, which `OwnSubject` answers."""
 
     def __init__(self) -> None:
         self.observed, self.log, self.tape = Observed(), CheckLog(), None
@@ -139,7 +139,7 @@ class OwnSubject:
 
 
 class PlainReference:
-    """The reference as checks ask for it; every answer is computed when it is asked for."""
+    """The reference for checks, without a cache."""
 
     needs_all_size_cases = False
 
@@ -158,7 +158,7 @@ class PlainReference:
 
 
 class Hunt:
-    """An exercise made ready: its checks by name, in the kit's order, and its reference."""
+    """A loaded exercise: its checks by name, in the kit's order, and its reference."""
 
     def __init__(self, course: Course, exercise_id: str, seed: int) -> None:
         stub_compiler()  # as in a worker; importing it takes a second
@@ -169,7 +169,7 @@ class Hunt:
             self.checks |= {name: _hidden(function, name, seed) for name, function in _functions(path)}
 
     def context(self, source: str) -> Context:
-        """Submission and reference side by side; whatever the submission raises while it loads is raised."""
+        """Return the submission and the reference. Raise whatever the submission raises while it loads."""
         return Context(subject=OwnSubject(source, self.exercise), reference=self.reference, exercise=self.exercise)
 
 
@@ -178,7 +178,7 @@ def _property(check: Any, seed: int) -> Check:
 
 
 def _hidden(function: Callable[..., None], name: str, seed: int) -> Check:
-    """A test function with its fixtures, without pytest."""
+    """Return a test function with its fixtures, to run without pytest."""
     asked = inspect.signature(function).parameters
 
     def run(context: Context) -> None:

@@ -1,4 +1,4 @@
-"""How much memory a command and everything it has started hold, sampled while it runs, beside how far it is."""
+"""Sample the memory of a command and its descendants while it runs, with its progress."""
 
 import os
 import sqlite3
@@ -14,9 +14,9 @@ MEGABYTE, KILOBYTE = 1 << 20, 1 << 10
 
 
 class Moment(Struct, frozen=True):
-    """What all processes held together, and how many verdicts there were.
+    """The memory of all processes together, and the number of verdicts.
 
-    A page that several processes share is counted once, as far as the kernel tells; else for each of them.
+    A page that several processes share counts once if the kernel reports shares, or else once for each process.
     """
 
     verdicts: int
@@ -24,7 +24,7 @@ class Moment(Struct, frozen=True):
 
 
 class Sampler:
-    """Looks at a process and its descendants again and again, in a thread."""
+    """Samples a process and its descendants in a thread."""
 
     def __init__(self, process: int, gradebook: Path) -> None:
         self.moments: list[Moment] = []
@@ -42,11 +42,11 @@ class Sampler:
         self._thread.join()
 
     def peak(self) -> float:
-        """The most that was ever held, in megabytes."""
+        """Return the largest sample, in megabytes."""
         return max((moment.megabytes for moment in self.moments), default=0.0)
 
     def between(self, least: float, most: float) -> list[float]:
-        """The memory used while the number of verdicts was in this range."""
+        """Return the samples taken while the number of verdicts was in this range."""
         return [moment.megabytes for moment in self.moments if least <= moment.verdicts < most]
 
     def _look_on(self) -> None:
@@ -56,7 +56,7 @@ class Sampler:
 
 
 def family_of(process: int) -> list[int]:
-    """A process and its descendants."""
+    """Return a process and its descendants."""
     found, waiting = [], [process]
     while waiting:
         found.append(waiting.pop())
@@ -64,18 +64,18 @@ def family_of(process: int) -> list[int]:
             try:
                 waiting += map(int, path.read_text().split())
             except OSError:
-                continue  # it has ended meanwhile
+                continue  # it has ended
     return found
 
 
 def held_bytes(process: int) -> int:
-    """Its share of every page that it holds; a worker that is just being cleared away would count as a whole one."""
+    """Return a process's share of its pages, so that a worker that is ending counts little."""
     try:
         for line in Path(f"/proc/{process}/smaps_rollup").read_text().splitlines():
             if line.startswith("Pss:"):
                 return int(line.split()[1]) * KILOBYTE
     except OSError:
-        pass  # it has ended, or may not be looked into
+        pass  # it has ended, or may not be read
     try:
         return int(Path(f"/proc/{process}/statm").read_text().split()[1]) * PAGE
     except (OSError, IndexError):
@@ -83,7 +83,7 @@ def held_bytes(process: int) -> int:
 
 
 def _verdicts(gradebook: Path) -> int:
-    """How many there are; 0 while there is no gradebook."""
+    """Return the number of verdicts; 0 while there is no gradebook."""
     try:
         connection = sqlite3.connect(f"file:{gradebook}?mode=ro", uri=True)
     except sqlite3.Error:

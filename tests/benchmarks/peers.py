@@ -1,7 +1,7 @@
-"""Other graders on one submission with the kit's own checks, each beside the kit: as far as they are installed.
+"""Measure other graders, if they are installed, on one submission with the kit's own checks.
 
-A peer imports the submission into its own process, as it is made to, and each of its tests runs one of the kit's checks
-there. The peers' environment needs no torch of its own: it is shown that of the kit's.
+A peer imports the submission into its own process, as it usually does, and each of its tests runs one of the kit's
+checks there. The peers' environment needs no torch: it uses the kit's.
 """
 
 import json
@@ -41,11 +41,11 @@ from grader.spec.paths import Course
 hunt = Hunt(Course(root=Path({str(ROOT)!r})), {EXERCISE!r}, {SEED})
 context = hunt.context(Path("attention.py").read_text())
 """
-"""What every peer's test file begins with: the submission is in the folder that the peer works in."""
+"""The beginning of every peer's test file. The submission is in the peer's working folder."""
 
 
 class Peer(Struct, frozen=True):
-    """A grader of others': how its folder is laid out, and the command that grades there, by its Python."""
+    """Another grader: how to lay out its folder, and the command that grades there with its Python."""
 
     name: str
     lay_out: Callable[[Path, Path], None]
@@ -54,7 +54,7 @@ class Peer(Struct, frozen=True):
 
 
 def peers(runs: int, venv: Path | None) -> Iterator[str]:
-    """Lines about each peer beside the kit, in turns."""
+    """Yield lines about each peer beside the kit, which take turns."""
     yield headline("Other graders", f"{runs} runs in turns, the reference of {EXERCISE}, every check passed by all")
     python = venv / "bin" / "python" if venv else Path(sys.executable)
     for peer in PEERS:
@@ -80,7 +80,7 @@ def _beside(peer: Peer, python: Path, runs: int) -> Iterator[str]:
 
 
 def _version(peer: Peer, python: Path) -> str:
-    """The peer's version. `CannotRunError` where there is none, or it cannot read the kit's torch."""
+    """Return the peer's version. Raise `CannotRunError` if it is not installed, or cannot read the kit's torch."""
     found = _run(python, ["-c", ASK.format(name=peer.name)], Path.cwd())
     if found.returncode != 0:
         raise CannotRunError(f"not installed; pip install {peer.name} in an environment, and name it by --peers-venv")
@@ -99,7 +99,7 @@ def _grade(peer: Peer, python: Path, folder: Path) -> float:
 
 
 def _run(python: Path, arguments: list[str], folder: Path) -> "subprocess.CompletedProcess[str]":
-    """A run of the peers' Python in a folder, which is their home as well."""
+    """Run the peers' Python in a folder, which is also its home."""
     own = {"PATH": f"{python.parent}{os.pathsep}{os.environ['PATH']}", "HOME": str(folder)}
     environment = {name: value for name, value in ENVIRONMENT.items() if name != "PYTHONPATH"} | own
     try:
@@ -117,7 +117,7 @@ def _run(python: Path, arguments: list[str], folder: Path) -> "subprocess.Comple
 
 
 def _checks() -> list[str]:
-    """The names of all checks."""
+    """Return the names of all checks."""
     course = Course(root=ROOT)
     hidden = sorted(course.hidden_tests(EXERCISE).glob("test_*.py"))
     lines = [line for path in hidden for line in path.read_text(encoding="utf-8").split("\n")]
@@ -166,7 +166,7 @@ def _otter_has_graded(told: str, _: Path) -> bool:
 
 
 def _lay_out_nbgrader(folder: Path, python: Path) -> None:
-    """A course of one assignment: the submission's cell, then a test cell for each check."""
+    """Write a course with one assignment: the submission's cell, then a test cell for each check."""
     source, submitted = folder / "source" / "ps1", folder / "submitted" / "ada" / "ps1"
     cells = [_cell("solution", SUBMISSION.read_text(), is_solution=True)]
     opened = PRELUDE.replace('Path("attention.py")', f"Path({str(folder / 'attention.py')!r})")

@@ -1,7 +1,7 @@
-"""Where the time of a verdict goes on the trusted side: the examiner's own, and the batch's that feeds it.
+"""Profile a verdict on the trusted side: in the examiner, and in the batch that feeds it.
 
-Each process is profiled from inside. What calls into libraries costs is counted to the function of the kit that called,
-but for pytest and torch, which stand for themselves; what is waited for stands apart.
+Each process is profiled from inside. The time of a library counts towards the function of the kit that called it. The
+time of pytest, of torch, and of waiting is listed separately.
 """
 
 import cProfile
@@ -28,7 +28,7 @@ TOP = 5
 KIT = f"{os.sep}grader{os.sep}"
 LIBRARIES = {"_pytest": "pytest's protocol", "pluggy": "pytest's protocol", "torch": "torch's own Python"}
 WAITS = ("poll", "recv", "recv_into", "recvmsg", "select", "waitid", "waitpid", "acquire", "sleep", "read", "readinto")
-"""Built-in functions in which a process does nothing but wait for another."""
+"""Built-in functions in which a process only waits for another process."""
 
 NOBODY = "what nobody in the kit called"
 
@@ -36,7 +36,7 @@ Costs = dict[str, float]
 
 
 class Profiled(Struct, frozen=True):
-    """Seconds of wall-clock and processor time, waiting, and own time by name; all of it for `count` submissions."""
+    """The wall-clock and processor time, the waiting time, and the own time by name, for `count` submissions."""
 
     count: int
     wall: float
@@ -81,7 +81,7 @@ def _told(what: str, profiled: Profiled) -> list[str]:
 
 
 def _profile_examiner(root: Path, samples: Path) -> Profiled:
-    """What `grader.verdict.service` does for each task, without its pipe.
+    """Run the work of `grader.verdict.service` for each task, without its pipe.
 
     The first submission of an exercise opens it.
     """
@@ -106,7 +106,7 @@ def _profile_examiner(root: Path, samples: Path) -> Profiled:
 
 
 def _profile_batch(root: Path, samples: Path) -> Profiled:
-    """A batch of one job, as its command runs it. Its start is within, where it waits."""
+    """Run a batch with one job, as its command does. The start is included."""
     from grader.classroom.engines import local_engine
     from grader.classroom.grading import Options, grade_submissions
 
@@ -125,7 +125,7 @@ def _profile_batch(root: Path, samples: Path) -> Profiled:
 
 
 def _profiled(profiler: cProfile.Profile, count: int, wall: float, processor: float) -> Profiled:
-    """Own time by name: a function of the kit with what it calls in the libraries."""
+    """Return the own time by name: of each function of the kit with the libraries that it calls."""
     costs: Costs = defaultdict(float)
     waiting = 0.0
     stats = pstats.Stats(profiler).stats  # by function: calls, primitive calls, own time, whole time, callers
@@ -140,7 +140,7 @@ def _profiled(profiler: cProfile.Profile, count: int, wall: float, processor: fl
 
 
 def _shares(stats: dict) -> dict[tuple, Costs]:
-    """For each function, the names that its own time is counted to, in shares; its callers' where it has none."""
+    """Return the names that each function's own time counts towards, in shares: its own, or those of its callers."""
     found: dict[tuple, Costs] = {}
 
     def of(function: tuple) -> Costs:
@@ -154,7 +154,7 @@ def _shares(stats: dict) -> dict[tuple, Costs]:
 
 
 def _callers_shares(callers: dict, of: Callable[[tuple], Costs]) -> Costs:
-    """The callers' names, by the time that each spent in the function."""
+    """Return the callers' names, with the time that each spent in the function."""
     shares: Costs = defaultdict(float)
     for caller, (_, _, _, seconds) in callers.items():
         for name, share in of(caller).items():
@@ -168,7 +168,7 @@ def _whole(shares: Costs) -> Costs:
 
 
 def _name(function: tuple) -> str:
-    """What a function's time is counted to; empty for a library's that serves whoever calls it."""
+    """Return the name that a function's time counts towards; empty if it counts towards its callers."""
     path, _, name = function
     if KIT in path and "site-packages" not in path:
         return f"{path.rpartition(KIT)[2].removesuffix('.py').replace(os.sep, '.')}.{name}"

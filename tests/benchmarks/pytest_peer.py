@@ -1,4 +1,4 @@
-"""The peer: what a teacher writes who has pytest and no more. `GRADED` names the submission, its exercise and a seed.
+"""A peer: the tests of a teacher who uses only pytest. `GRADED` names the submission, its exercise and a seed.
 
 The module is imported by its path into pytest's own process, and the kit's checks run on it there, one test for each.
 `tests/benchmarks/batch.py` starts it once for each submission; nothing collects it otherwise.

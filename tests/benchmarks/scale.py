@@ -1,4 +1,4 @@
-"""A batch of a hundred thousand beside one of a thousand: time for each, memory of all processes, a whole gradebook."""
+"""Measure a batch of a hundred thousand beside one of a thousand: time, memory of all processes, complete gradebook."""
 
 import statistics
 import subprocess
@@ -18,13 +18,13 @@ from tests.benchmarks.table import CannotRunError, Target, compared, headline, m
 
 SMALL = 1000
 PARTS = 10
-"""Into so many parts, by verdicts, the large batch is cut to see how its memory goes."""
+"""The number of parts of the large batch whose memory is compared."""
 
 FLAT, STEADY = Target(1.10), Target(1.10)
 
 
 class Run(Struct, frozen=True):
-    """One batch: its whole time, and what was seen of its memory."""
+    """One batch: its time, and samples of its memory."""
 
     seconds: float
     sampler: Sampler
@@ -32,7 +32,7 @@ class Run(Struct, frozen=True):
 
 
 class Ground(Struct, frozen=True):
-    """Where batches run."""
+    """The course and the folder in which batches run."""
 
     folder: Path
     course: Path
@@ -40,7 +40,7 @@ class Ground(Struct, frozen=True):
     shares: bool
 
     def run(self, lines: Path, count: int) -> Run:
-        """Grade a file into a new gradebook; `CannotRunError` where it fails."""
+        """Grade a file into a new gradebook. Raise `CannotRunError` if that fails."""
         gradebook = self.gradebook(lines)
         for path in gradebook.parent.glob(f"{gradebook.name}*"):
             path.unlink()
@@ -66,7 +66,7 @@ class Ground(Struct, frozen=True):
 
 
 def scale(submissions: int, jobs: int, distinct: float, exercises: list[str], *, shares: bool) -> Iterator[str]:
-    """Lines about a small batch, a large one, and the small one again."""
+    """Yield lines about a small batch, a large one, and the small one again."""
     small = min(SMALL, max(submissions // 2, 1))
     how = f"--jobs {jobs}, {'shared verdicts' if shares else '--no-share'}"
     yield headline("Scale", f"{submissions:,} submissions between two batches of {small:,}; {how}")
@@ -98,7 +98,7 @@ def _mixture(distinct: float) -> str:
 
 
 def _times(starts: list[float], smalls: list[Run], large: Run, small: int, count: int) -> Iterator[str]:
-    """Time for each submission, the start taken away: what a batch takes that opens every exercise once."""
+    """Yield lines on the time for each submission, without the time that opens every exercise once."""
     start = statistics.median(starts)
     ours = [1000 * (large.seconds - start) / count]
     theirs = [1000 * (run.seconds - start) / small for run in smalls]

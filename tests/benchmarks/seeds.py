@@ -1,10 +1,10 @@
-"""How often right submissions are refused at other seeds, counted by exercise.
+"""Count how often right submissions are refused at other seeds, by exercise.
 
     python -m tests.benchmarks.seeds [--seeds N] [--first SEED] [--minutes M] [--alternatives] [exercise_NN]...
 
-Right are the references and, with `--alternatives`, all alternatives. Each is judged at N seeds, or at fewer if the
-time is over: the exercises take turns, so that all of them get about as many seeds. Every refusal is printed with its
-seed and finding.
+Right submissions are the references and, with `--alternatives`, all alternatives. Each is judged at N seeds, or at
+fewer if the time is over. The exercises take turns, so that all of them get about as many seeds. Every refusal is
+printed with its seed and finding.
 """
 
 import argparse
@@ -21,7 +21,7 @@ AT_ONCE = 5
 
 
 def refused(judge: Judge, exercise_id: str, texts: dict[str, str], seed: int) -> list[str]:
-    """Return a line for each right submission that does not get everything."""
+    """Return a line for each right submission that does not get full marks."""
     verdicts = judge.many(exercise_id, [*texts.values()], seed, AMPLE)
     return [
         f"{exercise_id}: {name} is refused at seed {seed}: {why(verdict)}"

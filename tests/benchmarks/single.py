@@ -1,4 +1,4 @@
-"""One submission beside `import torch`: from the command line, cold and warm, in a watch, and in a notebook."""
+"""Measure one grading beside `import torch`: from the command line, cold and warm, in a watch, and in a notebook."""
 
 import json
 import subprocess
@@ -27,7 +27,7 @@ COMMANDS = {
 }
 COLD, WARM, WATCHED = Target(0.80), Target(0.12), Target(0.08)
 PAUSE_SECONDS = 0.3
-"""Between two verdicts: the next worker is being made meanwhile, as it is while a student thinks."""
+"""The pause between two verdicts, in which the next worker starts, as it does while a student thinks."""
 
 WARM_SECONDS = 0.15
 TIMED = """%load_ext grader
@@ -36,11 +36,11 @@ began, took = [0.0], []
 events = get_ipython().events
 events.register("pre_run_cell", lambda _info: began.__setitem__(0, time.perf_counter()))
 events.register("post_run_cell", lambda _result: took.append(time.perf_counter() - began[0]))"""
-"""A cell after which every cell is timed by the kernel itself: the protocol around it is the front end's."""
+"""A cell after which the kernel times every cell, without the protocol of the front end."""
 
 
 def single(runs: int) -> Iterator[str]:
-    """Lines about one submission from the command line; the commands take turns."""
+    """Yield lines about one submission from the command line. The commands take turns."""
     yield headline("One submission from the command line", f"{runs} runs of each, in turns; whole processes")
     for arguments in COMMANDS.values():
         seconds(arguments)  # caches warm, the reference proven on this machine
@@ -56,7 +56,7 @@ def single(runs: int) -> Iterator[str]:
 
 
 def warm(runs: int) -> Iterator[str]:
-    """Yield lines about commands that a warm process answers; after each, torch is imported."""
+    """Yield lines about commands that a warm process answers. After each command, torch is imported."""
     yield headline("The same command, answered by a warm process", f"{runs} runs, fix and starter by turns")
     with tempfile.TemporaryDirectory(prefix="w") as folder:  # the path of a socket is short
         course = copy_course(Path(folder) / "course", [EXERCISE])
@@ -81,7 +81,7 @@ def warm(runs: int) -> Iterator[str]:
 
 
 def watch(runs: int) -> Iterator[str]:
-    """Lines about a watch in a terminal of its own; between its saves, torch is imported."""
+    """Yield lines about a watch in a terminal. Between two saves, torch is imported."""
     yield headline("Watch, save to verdict", f"{runs} saves, fix and starter by turns, an import of torch after each")
     with tempfile.TemporaryDirectory(prefix="benchmark-") as folder:
         course = copy_course(Path(folder), [EXERCISE])
@@ -102,7 +102,7 @@ def watch(runs: int) -> Iterator[str]:
 
 
 def _save(watching: Watch, file: Path, text: str) -> float:
-    """Seconds from just before a save until the whole verdict has been read."""
+    """Return the seconds from a save until the whole verdict has been read."""
     time.sleep(PAUSE_SECONDS)
     watching.forget()
     started = time.perf_counter()
@@ -112,7 +112,7 @@ def _save(watching: Watch, file: Path, text: str) -> float:
 
 
 def notebook(runs: int) -> Iterator[str]:
-    """Lines about `%%grade` in a kernel, from the cell's beginning to its page; between them somebody thinks."""
+    """Yield lines about `%%grade` in a kernel, from the start of the cell to its page, with pauses in between."""
     yield headline("A notebook's %%grade, beginning to end of the cell", f"{runs} cells, fix and starter by turns")
     with tempfile.TemporaryDirectory(prefix="benchmark-") as folder:
         course = copy_course(Path(folder), [EXERCISE])

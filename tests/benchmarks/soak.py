@@ -1,9 +1,9 @@
-"""Judge hostile submissions by the thousand, one examiner for each core, and look whether anything grows.
+"""Judge thousands of hostile submissions, with one examiner for each core, and check that no resource grows.
 
     python -m tests.benchmarks.soak [COUNT]
 
-Prints a line of figures every 500 verdicts; ends with 1 where processes, descriptors, temporary files or memory grew,
-or an examiner died.
+Prints a line of figures every 500 verdicts. Exits with 1 if processes, descriptors, temporary files or memory grew, or
+an examiner died.
 """
 
 import os
@@ -29,18 +29,18 @@ from tests.support.corpus import Attack, read_corpus
 from tests.support.hostile import relatives
 
 ROUND = 500
-"""Verdicts between two looks."""
+"""Verdicts between two measurements."""
 
 MAX_GROWTH_MB = 48
-"""Megabytes that all examiners, or all that they have started, may have more in the second half than in the first, each
-at its least: an allocator keeps a forged reply of tens of megabytes for some rounds, and lets go of it again."""
+"""Megabytes by which the least memory of all examiners, or of their descendants, may grow from the first half to the
+second. An allocator keeps a forged reply of tens of megabytes for some rounds."""
 
 SETTLE_SECONDS = 1.0
 PAGE_MB = os.sysconf("SC_PAGE_SIZE") / (1 << 20) if hasattr(os, "sysconf") else 0.0
 
 
 class Look(Struct, frozen=True):
-    """The processes, files and memory at a moment at which nothing is being judged."""
+    """The processes, files and memory while nothing is being judged."""
 
     judged: int
     processes: int
@@ -59,7 +59,7 @@ class Look(Struct, frozen=True):
 
 
 class Lane:
-    """One examiner and what it is asked."""
+    """One examiner and its submissions."""
 
     def __init__(self, pool: ExaminerPool, course: Course, submissions: Iterator[Submission]) -> None:
         self._pool = pool
@@ -84,7 +84,7 @@ class Lane:
 
 
 class Soak:
-    """All lanes, and a look at what they hold."""
+    """All lanes, with their resources."""
 
     def __init__(self, lanes: list[Lane], folder: Path) -> None:
         self.lanes = lanes
@@ -113,7 +113,7 @@ class Soak:
 
 
 def soak(count: int, tell=print) -> list[str]:
-    """Judge so many; what grew, in words."""
+    """Judge `count` submissions. Return the resources that grew, in words."""
     started = time.monotonic()
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="soak-")))
@@ -142,7 +142,7 @@ def soak(count: int, tell=print) -> list[str]:
 
 
 def _grown(looks: list[Look]) -> list[str]:
-    """The resources that increased between the first and the last look, in words."""
+    """Return the resources that grew between the first and the last measurement, in words."""
     found = []
     for name in ("processes", "descriptors", "files", "restarts"):
         before, after = getattr(looks[0], name), getattr(looks[-1], name)
@@ -157,7 +157,7 @@ def _grown(looks: list[Look]) -> list[str]:
 
 
 def _quick_submissions(folder: Path) -> Iterator[Submission]:
-    """What of the corpus becomes a submission and does not wait for a deadline."""
+    """Return the attacks of the corpus that become submissions and do not wait for a deadline."""
     for number, attack in enumerate(read_corpus()):
         if not attack.expected.hangs and not attack.expected.slow:
             read = _read(attack, folder / f"{number}" / attack.name)
@@ -175,7 +175,7 @@ def _read(attack: Attack, path: Path) -> Submission | Unreadable:
 
 
 def _descriptors(process: int) -> int:
-    """How many a process holds open; none where it is gone, or may not be asked."""
+    """Return the number of open descriptors of a process; 0 if it has ended, or cannot be read."""
     try:
         return len(os.listdir(f"/proc/{process}/fd"))
     except OSError:

@@ -1,8 +1,8 @@
-"""What the benchmark grades: the course's own right, wrong and hostile modules, and any number made of them.
+"""The submissions of the benchmark: the course's right, wrong and hostile modules, and any number made from them.
 
-Of those made, a share is new: a module with a syntax tree that none before has. The rest repeat one that came before,
-half of them to the letter, half under other comments and blank lines. So a thousand of them are to a hundred thousand
-as a class is to a school: at every size the same share has to be judged, and of the same kinds.
+A fixed share of the made submissions has a new syntax tree. The other submissions repeat an earlier one, half of them
+exactly, half with other comments and blank lines. So the share that must be judged, and its kinds, are the same for any
+number of submissions.
 """
 
 import random
@@ -19,14 +19,14 @@ from grader.spec.wrong_fixes import load_wrong_fixes
 from tests.support.corpus import read_corpus
 
 SHARES = {"right": 7, "part mended": 6, "wrong fix": 5, "hostile": 2}
-"""Of twenty that are new, so many of each kind; the course's own modules are their stock."""
+"""The number of each kind among twenty new submissions, which are made from the course's modules."""
 
 HOSTILE_EXERCISE = "exercise_03"
 UNQUIET = ("daemons", "liveness", "notebooks", "resources", "wire")
-"""Families of attacks that wait for deadlines or eat whatever they get; the others end quickly."""
+"""Families of attacks that wait for deadlines or use up resources. The other families end quickly."""
 
 REMEMBERED = 2000
-"""How many modules a repetition is chosen from."""
+"""The number of recent modules from which a repetition is chosen."""
 
 FIRST = ("Ada", "Chidi", "Emmy", "Hōkūlani", "José", "Lise", "Mary-Ann", "Nguyễn", "Ólafur", "Srinivasa", "Юлия", "王")
 LAST = (
@@ -46,7 +46,7 @@ REMARKS = ("mended", "todo: ask about the mask", "v2 (final)", "why does this wo
 
 
 class Sample(Struct, frozen=True):
-    """One submission; `base` says what it was made of."""
+    """One submission; `base` names the module that it was made from."""
 
     student: str
     exercise: str
@@ -55,7 +55,7 @@ class Sample(Struct, frozen=True):
 
 
 class Base(Struct, frozen=True):
-    """A module of the course's own."""
+    """A module of the course."""
 
     kind: str
     exercise: str
@@ -64,7 +64,7 @@ class Base(Struct, frozen=True):
 
 
 def harmless(course: Course, count: int) -> list[Sample]:
-    """So many of the course's right and wrong modules and starters, mixed; the same ones every time."""
+    """Return `count` of the course's right and wrong modules and starters, mixed; always the same ones."""
     stock = [base for base in _stock(course) if base.kind != "hostile"]
     random.Random(1).shuffle(stock)
     bases = [stock[number % len(stock)] for number in range(count)]
@@ -72,7 +72,7 @@ def harmless(course: Course, count: int) -> list[Sample]:
 
 
 def solutions(course: Course, times: int) -> list[Sample]:
-    """Every reference, `times` over: what a batch opens every exercise for."""
+    """Return every reference `times` times, so that a batch opens every exercise."""
     return [
         Sample(f"student {number:06}", each, course.reference_text(each), each)
         for each in course.exercise_ids()
@@ -81,7 +81,7 @@ def solutions(course: Course, times: int) -> list[Sample]:
 
 
 def made(course: Course, count: int, distinct: float, seed: int = 1) -> Iterator[Sample]:
-    """So many, one after the other; the first thousand of them are the same whatever the count."""
+    """Yield `count` submissions. The first thousand are the same for every count."""
     draw = random.Random(seed)
     fresh = _fresh(_stock(course), draw)
     known: list[Base] = []
@@ -97,7 +97,7 @@ def made(course: Course, count: int, distinct: float, seed: int = 1) -> Iterator
 
 
 def write_samples(samples: Iterable[Sample], path: Path) -> Path:
-    """Submissions as `python -m grader batch` takes them."""
+    """Write submissions as a file for `python -m grader batch`."""
     with path.open("wb") as file:
         for sample in samples:
             file.write(msgspec.json.encode(sample) + b"\n")
@@ -110,7 +110,7 @@ def read_samples(path: Path) -> list[Sample]:
 
 
 def _fresh(stock: list[Base], draw: random.Random) -> Iterator[Base]:
-    """Modules of the kinds in their shares, each with a syntax tree of its own."""
+    """Yield modules of each kind by its share, each with a new syntax tree."""
     by_kind = {kind: [base for base in stock if base.kind == kind] for kind in SHARES}
     kinds = [kind for kind, share in SHARES.items() for _ in range(share) if by_kind[kind]]
     number = 0
@@ -123,7 +123,7 @@ def _fresh(stock: list[Base], draw: random.Random) -> Iterator[Base]:
 
 
 def _draft(number: int, draw: random.Random) -> str:
-    """Leftover code at the end of a file, different each time."""
+    """Return leftover code for the end of a file, different for each number."""
     return draw.choice(
         (
             f"ATTEMPT = {number}",
@@ -134,14 +134,14 @@ def _draft(number: int, draw: random.Random) -> str:
 
 
 def _dressed(source: str, draw: random.Random) -> str:
-    """The same syntax tree with another layout."""
+    """Return the source with another layout and the same syntax tree."""
     before = "".join(f"# {draw.choice(REMARKS)}\n" for _ in range(draw.randrange(3)))
     after = f"\n# {draw.choice(REMARKS)}, {draw.randrange(10**9)}\n"
     return before + "\n" * draw.randrange(4) + source + after + "\n" * draw.randrange(4)
 
 
 def _stock(course: Course) -> list[Base]:
-    """Everything there is."""
+    """Return all modules of the course, and the attacks."""
     found = []
     for each in course.exercise_ids():
         files = {
@@ -156,7 +156,7 @@ def _stock(course: Course) -> list[Base]:
 
 
 def _part_mended(course: Course, exercise_id: str) -> list[Base]:
-    """The reference with every subset of the defects put back, none of them aside."""
+    """Return the variants of the reference with at least one defect."""
     exercise = load_exercise(course.description(exercise_id))
     reference = course.reference_text(exercise_id)
     return [
@@ -172,7 +172,7 @@ def _part_mended(course: Course, exercise_id: str) -> list[Base]:
 
 
 def _hostile() -> list[Base]:
-    """Attacks that end quickly and are text."""
+    """Return the attacks that are text and end quickly."""
     quick = [each for each in read_corpus() if not each.expected.slow and each.family not in UNQUIET]
     return [
         Base("hostile", HOSTILE_EXERCISE, f"{HOSTILE_EXERCISE}: attacks/{each.key}", each.source().decode())

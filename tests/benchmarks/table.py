@@ -1,4 +1,4 @@
-"""What the benchmark prints: medians with their smallest and largest, ratios within one run beside their targets."""
+"""The lines that the benchmark prints: medians with their ranges, and ratios within one run beside their targets."""
 
 import statistics
 from collections.abc import Sequence
@@ -22,16 +22,16 @@ class Target(Struct, frozen=True):
 
 
 class CannotRunError(Exception):
-    """Something that was to be measured cannot be, here; the message says why."""
+    """A part of the benchmark cannot run here; the message is the reason."""
 
 
 def measured(name: str, values: Sequence[float], unit: str) -> str:
-    """A line about something measured some times."""
+    """Return a line about repeated measurements."""
     return f"{name:<{NAME_WIDTH}} {spread(values)} {unit}"
 
 
 def compared(name: str, ours: Sequence[float], theirs: Sequence[float], target: Target | None = None) -> str:
-    """A line about ours by theirs, each pair from the same run."""
+    """Return a line about the ratios of our figures to theirs, pair by pair of the same run."""
     ratios = [one / other for one, other in zip(ours, theirs, strict=True)]
     verdict = ""
     if target is not None:
@@ -40,15 +40,15 @@ def compared(name: str, ours: Sequence[float], theirs: Sequence[float], target: 
 
 
 def headline(title: str, about: str) -> str:
-    """The beginning of a part."""
+    """Return the heading of a part."""
     return f"\n{title}\n{about}"
 
 
 def spread(values: Sequence[float]) -> str:
-    """The median, and in brackets the smallest and the largest."""
+    """Return the median with the smallest and the largest value in brackets."""
     return f"{_number(statistics.median(values))} ({_number(min(values))} to {_number(max(values))})"
 
 
 def _number(value: float) -> str:
-    """Three digits that matter."""
+    """Return a number with three significant digits."""
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"

@@ -8,7 +8,7 @@ import pytest
 
 from grader.classroom.gradebook import Gradebook
 from grader.spec.paths import Course
-from tests.benchmarks.complete import held
+from tests.benchmarks.complete import recorded_verdicts
 from tests.benchmarks.submissions import harmless, made
 from tests.benchmarks.table import Target, compared
 from tests.support.gradebooks import VERSIONS, submission, verdict
@@ -20,19 +20,20 @@ def test_a_gradebook_is_whole_only_if_every_submission_has_its_verdict(tmp_path:
         batch = book.begin_batch(5, "submissions", {})
         book.record(batch, submission("ada"), VERSIONS, verdict())
         book.record(batch, submission("emmy"), VERSIONS, verdict())
-        assert [*held(path, 2)][-1].endswith(": complete")
-        assert [*held(path, 3)][-1].endswith(": NOT COMPLETE")
+        assert [*recorded_verdicts(path, 2)][-1].endswith(": complete")
+        assert [*recorded_verdicts(path, 3)][-1].endswith(": NOT COMPLETE")
         book.record_not_judged(batch, submission("lise"), VERSIONS, 5, "the examiner died")
-        assert [*held(path, 3)][-1].startswith("2 of 3 have their verdict")
+        assert [*recorded_verdicts(path, 3)][-1].startswith("2 of 3 have their verdict")
         book.record(batch, submission("lise"), VERSIONS, verdict())
-        assert [*held(path, 3)][-1].endswith(": NOT COMPLETE")  # a new gradebook has no history after one batch
+        # a new gradebook has no history after one batch
+        assert [*recorded_verdicts(path, 3)][-1].endswith(": NOT COMPLETE")
 
 
 def test_a_gradebook_without_a_verdicts_checks_is_not_whole(tmp_path: Path) -> None:
     path = tmp_path / "class.sqlite"
     with Gradebook(path) as book:
         book.record(book.begin_batch(5, "submissions", {}), submission("ada"), VERSIONS, verdict(checks=[]))
-        assert [*held(path, 1)][-1] == "1 of 1 have their verdict, 1 of them without checks: NOT COMPLETE"
+        assert [*recorded_verdicts(path, 1)][-1] == "1 of 1 have their verdict, 1 of them without checks: NOT COMPLETE"
 
 
 def test_a_target_is_met_by_the_median() -> None:

@@ -1,4 +1,4 @@
-"""A hunt's model trap beside the grading of the hunt, from the command line."""
+"""Measure a hunt's model trap beside the grading of the hunt, from the command line."""
 
 from collections.abc import Iterator, Sequence
 

@@ -17,7 +17,7 @@ from tests.benchmarks.table import Target, compared, headline, measured
 from tests.support.paths import ROOT
 
 LOOP_EVERY = 200
-"""One in so many submissions never ends by itself."""
+"""One of this many submissions never ends by itself."""
 
 LOOP = "\nwhile True:\n    pass\n"
 PARTS = 4
@@ -26,7 +26,7 @@ FLAT = Target(1.10)
 
 
 class Arrival(Struct, frozen=True, kw_only=True):
-    """A verdict, and when it came."""
+    """A verdict, and the time at which it came."""
 
     is_loop: bool
     seconds: float
@@ -64,7 +64,7 @@ def unordered(count: int, jobs: int, exercises: list[str]) -> Iterator[str]:
 
 
 def _stream(course: Course, exercises: list[str]) -> Iterator[tuple[str, str, bool]]:
-    """Yield references and starters in turns, with a loop now and then."""
+    """Yield references and starters in turns, with an endless loop now and then."""
     sources = [
         (each, path.read_text(encoding="utf-8"))
         for each in exercises
