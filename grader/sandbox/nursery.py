@@ -30,6 +30,7 @@ from grader.sandbox.sandbox import (
     overwrite_freed_memory,
 )
 from grader.sandbox.self_test import Outside, look_outside
+from grader.sandbox.torch_import import complete_torch
 from grader.sandbox.wire import ClosedError
 
 
@@ -64,8 +65,8 @@ decode_answer = msgspec.msgpack.Decoder(NurseryAnswer).decode
 def run_nursery(control: socket.socket, secret_folders: tuple[str, ...], *, for_tests: bool = False) -> NoReturn:
     """Serve requests until the examiner closes the connection or dies; never return. The caller blocks SIGINT.
 
-    With `for_tests`, load pytest too, for workers that run a student's tests. Such tests ask other workers for tensors,
-    which must not show earlier contents of the memory.
+    With `for_tests`, load pytest and all of torch too, for workers that run a student's tests. Such tests ask other
+    workers for tensors, which must not show earlier contents of the memory.
 
     If the examiner dies, its connection ends too. A signal at its death would end the nursery at once, and the workers'
     own processes would keep running.
@@ -80,6 +81,7 @@ def run_nursery(control: socket.socket, secret_folders: tuple[str, ...], *, for_
         if for_tests:
             import grader.sandbox.traps.test_server  # noqa: F401 - as above
 
+            complete_torch()  # a test with a generator of its own needs it
             overwrite_freed_memory()
 
         folders = readable_folders(secret_folders)  # while the environment still names the home folder

@@ -122,16 +122,16 @@ class Relay:
     def replay(self, recorded: TrapSession) -> TrapSession:
         """Repeat the runs that ended by themselves, on recorded replies alone; no subject runs.
 
-        A run that hangs or ends its process does so alone: another process repeats the runs after it.
+        A run that hangs, ends its process or makes other requests does so alone: another process repeats the runs after
+        it.
         """
         session = TrapSession()
         for recordings in recorded.processes:
             remaining = recordings
             while remaining and not session.is_time_up:
                 before = len(session.outcomes)
-                exchanges = [exchange for each in remaining for exchange in each.exchanges]
                 runs = [each.run for each in remaining]
-                self._run_process(session, [], runs, RecordedReplies(exchanges), None, remaining[0].earlier)
+                self._run_process(session, [], runs, RecordedReplies(remaining), None, remaining[0].earlier)
                 if len(session.outcomes) == before:
                     break  # the process ended before any test
                 remaining = remaining[len(session.outcomes) - before :]
@@ -244,7 +244,10 @@ class _TestProcess:
                 self._finish(Ending.PASSED if message.passed else Ending.FAILED, _finite(message))
                 if self._budget.left <= 0:
                     raise TimeUpError
-                self._begin_next()
+                if self._replies.end_run():
+                    self._begin_next()
+                else:
+                    self._is_over = True
             case Ask() if self._current is not None:
                 asked = time.monotonic()
                 self._answer(message, self._current, noisy)

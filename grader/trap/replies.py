@@ -1,7 +1,7 @@
 """Replies to the requests of a test: from a subject in a worker, or from a recorded transcript."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
 
 from grader.errors import KitError
@@ -12,7 +12,7 @@ from grader.sandbox.traps.messages import Failed, encode
 from grader.sandbox.wire import MalformedError
 from grader.spec.exercise import Exercise
 from grader.submission import Submission
-from grader.trap.session import Exchange
+from grader.trap.session import Exchange, RecordedRun
 
 Received = TypeVar("Received")
 
@@ -63,6 +63,10 @@ class SubjectWorker:
         self._worker.send_request(message, deadline)
         return patiently(self._worker, self._worker.next_reply, deadline, waited)
 
+    def end_run(self) -> bool:
+        """Return True: the next run may follow in the same process."""
+        return True
+
     def close(self) -> None:
         """End the worker."""
         if self._worker is not None:
@@ -71,10 +75,13 @@ class SubjectWorker:
 
 
 class RecordedReplies:
-    """The replies of a transcript; a request that is not the recorded one gets an error."""
+    """The replies of recorded runs, in their order; a request that is not the recorded one gets an error."""
 
-    def __init__(self, exchanges: Sequence[Exchange]) -> None:
-        self._exchanges = iter(exchanges)
+    def __init__(self, runs: Sequence[RecordedRun]) -> None:
+        self._runs = iter(runs)
+        self._has_deviated = False
+        self._exchanges: Iterator[Exchange] = iter(())
+        self._begin_run()
 
     def is_lost(self) -> bool:
         """Return False: recorded replies do not end."""
@@ -92,8 +99,19 @@ class RecordedReplies:
         del noise
         exchange = next(self._exchanges, None)
         if exchange is None or exchange.request != payload:
+            self._has_deviated = True
             return _failed("this request was not made before")
         return exchange.reply
+
+    def end_run(self) -> bool:
+        """Go on to the next run. Return whether this run made exactly the recorded requests."""
+        is_as_recorded = not self._has_deviated and next(self._exchanges, None) is None
+        self._begin_run()
+        return is_as_recorded
+
+    def _begin_run(self) -> None:
+        run = next(self._runs, None)
+        self._exchanges = iter(run.exchanges if run else ())
 
 
 def _failed(text: str) -> bytes:

@@ -128,6 +128,34 @@ def test_own_layer(subject, gaussian):
 """
 
 
+INNOCENT = """
+import numpy as np
+import torch
+from torch.testing import assert_close
+
+def attend(subject):
+    return subject(4, 6, 8, 0.0)
+
+def test_of_luck(subject, gaussian):
+    assert attend(subject)(torch.from_numpy(np.random.default_rng().random((1, 5, 4))).float()).isfinite().all()
+
+def test_by_numpy(subject, gaussian):
+    x = torch.from_numpy(np.random.randn(1, 5, 4)).float()
+    assert_close(attend(subject)(x).shape, torch.Size([1, 5, 6]))
+
+def test_by_a_generator(subject, gaussian):
+    x = torch.randn(1, 5, 4, generator=torch.Generator().manual_seed(3))
+    module = attend(subject)
+    assert_close(module(x), module(x.clone()))
+"""
+
+
+def test_an_unseeded_test_sets_no_other_test_aside(traps: Traps) -> None:
+    found = standings(traps(EXERCISE, INNOCENT))
+    assert found.pop("test_of_luck") is Standing.OTHER_CAUSE
+    assert set(found.values()) == {Standing.COUNTS}
+
+
 @pytest.mark.slow
 def test_a_model_can_take_more_than_one_step(traps: Traps) -> None:
     (test,) = traps("exercise_33", TWO_STEPS).tests

@@ -1,11 +1,16 @@
 """Record a test's comparisons of tensors, so that the page can show by how much they failed."""
 
+import ast
 import contextlib
+import sys
 from collections.abc import Callable, Iterator
+from types import FrameType
 from typing import Any
 
 import torch
 from msgspec import Struct
+
+from grader.sandbox.protocol import Source
 
 TOLERANCES = {
     torch.float16: (1e-3, 1e-5),
@@ -23,17 +28,25 @@ class FailedComparison(Struct, frozen=True, kw_only=True):
 
     difference: float
     tolerance: float
+    lines: frozenset[int]
+    """The lines of the trap that were running: that of the comparison, and those of the calls that led to it."""
 
 
 class Comparisons:
     """The last failed comparison of a test."""
 
-    def __init__(self) -> None:
-        self.failed: FailedComparison | None = None
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self._failed: FailedComparison | None = None
 
     def clear(self) -> None:
         """Discard the recorded comparison."""
-        self.failed = None
+        self._failed = None
+
+    def failed_at(self, line: int) -> FailedComparison | None:
+        """Return the last failed comparison if the statement at this line of the trap made it."""
+        span = _statement_at(self._source.text, line)
+        return self._failed if self._failed and self._failed.lines.intersection(span) else None
 
     @contextlib.contextmanager
     def watching(self) -> Iterator[None]:
@@ -64,7 +77,9 @@ class Comparisons:
             differences = (one.double() - other.double()).abs()
             place = int(torch.nan_to_num(differences, nan=torch.inf).argmax())
             allowed = atol + rtol * float(other.double().abs().flatten()[place])
-            self.failed = FailedComparison(difference=float(differences.flatten()[place]), tolerance=allowed)
+            largest = float(differences.flatten()[place])
+            lines = frozenset(_lines_running(self._source.label))
+            self._failed = FailedComparison(difference=largest, tolerance=allowed, lines=lines)
 
     def _assert_close(
         self,
@@ -103,3 +118,27 @@ class Comparisons:
         if not bool(torch.isclose(one, other, rtol=rtol, atol=atol, equal_nan=equal_nan).all()):
             self._note(one, other, rtol, atol)
             raise AssertionError(msg if isinstance(msg, str) else "Tensor-likes are not close!")
+
+
+def _lines_running(label: str) -> Iterator[int]:
+    """Yield the line at which each running function of a file is."""
+    frame: FrameType | None = sys._getframe()  # noqa: SLF001 - the only way to know them
+    while frame is not None:
+        if frame.f_code.co_filename == label:
+            yield frame.f_lineno
+        frame = frame.f_back
+
+
+def _statement_at(text: str, line: int) -> range:
+    """Return the lines of the innermost statement at a line; a block counts up to its first inner statement."""
+    spans = [
+        range(node.lineno, _end(node) + 1)
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.stmt) and node.lineno <= line <= _end(node)
+    ]
+    return min(spans, key=len, default=range(line, line + 1))
+
+
+def _end(node: ast.stmt) -> int:
+    inner = getattr(node, "body", None)
+    return max(node.lineno, inner[0].lineno - 1) if inner else node.end_lineno or node.lineno

@@ -130,7 +130,7 @@ class _Plugin:
         self.is_collected = False
         self.problem, self.problem_line = "", 0
         self._connection, self._request, self._remote = connection, request, remote
-        self._comparisons = Comparisons()
+        self._comparisons = Comparisons(request.source)
         self._seed = 0
         self._failure: pytest.CallInfo[Any] | None = None
 
@@ -168,7 +168,8 @@ class _Plugin:
         module.loader = _SourceLoader(source.label, source.text)
         session.items = []
         try:
-            module.obj  # noqa: B018 - importing it shows its errors
+            with self._comparisons.watching():  # a trap may import `assert_close` by its name
+                module.obj  # noqa: B018 - importing it shows its errors
             session.items = list(session.genitems(module))
         except BaseException as error:  # noqa: BLE001 - a trap may raise SystemExit too
             self.problem, self.problem_line = _described(error), self._line_of(error)
@@ -205,6 +206,8 @@ class _Plugin:
         state = GlobalState()
         torch.default_generator.manual_seed(run.seed)
         random.seed(run.seed)
+        if numpy := sys.modules.get("numpy"):
+            numpy.random.seed(run.seed)
         with self._comparisons.watching():
             item.config.hook.pytest_runtest_protocol(item=item, nextitem=None)  # which tears all fixtures down
         state.note_seed()  # a test may set the seed
@@ -223,11 +226,12 @@ class _Plugin:
         if self._failure is None or self._failure.excinfo is None:
             return Finished(passed=True, changed=changed)
         error = self._failure.excinfo.value
-        last = self._comparisons.failed
+        line = self._line_of(error)
+        last = self._comparisons.failed_at(line)
         return Finished(
             passed=False,
             reason=_described(error),
-            line=self._line_of(error),
+            line=line,
             by_crash=any(each is error for each in self._remote.raised),
             difference=last.difference if last else None,
             tolerance=last.tolerance if last else 0.0,

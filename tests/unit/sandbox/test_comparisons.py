@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 import torch
 
+from grader.sandbox.protocol import Source
 from grader.sandbox.traps.comparisons import Comparisons
 
 ONE = torch.ones(3)
@@ -48,5 +49,33 @@ def passes(assert_close: Callable[..., None], pair: tuple[Any, Any], options: di
 def test_assert_close_decides_as_torch_does(case: str) -> None:
     pair, options = CASES[case]
     right = passes(torch.testing.assert_close, pair, options)
-    with Comparisons().watching():
+    with Comparisons(Source(label="trap.py", text="")).watching():
         assert passes(torch.testing.assert_close, pair, options) is right
+
+
+TRAP = """
+import torch
+
+def close(one, other):
+    return torch.allclose(one, other)
+
+def test_other():
+    assert not close(torch.zeros(2), torch.ones(2))
+    assert [0] == [1]
+
+def test_close():
+    assert close(
+        torch.zeros(2), torch.ones(2)
+    )
+"""
+
+
+@pytest.mark.parametrize(("name", "line", "difference"), [("test_other", 9, None), ("test_close", 12, 1.0)])
+def test_a_difference_belongs_to_the_statement_that_compared(name: str, line: int, difference: float | None) -> None:
+    comparisons, namespace = Comparisons(Source(label="trap.py", text=TRAP)), dict[str, Any]()
+    with comparisons.watching():
+        exec(compile(TRAP, "trap.py", "exec"), namespace)
+        with pytest.raises(AssertionError):
+            namespace[name]()
+    failed = comparisons.failed_at(line)
+    assert (failed and failed.difference) == difference
