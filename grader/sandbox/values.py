@@ -67,7 +67,7 @@ def to_tensor(value: TensorValue) -> torch.Tensor:
 
 def from_tensor(tensor: torch.Tensor) -> TensorValue:
     """Convert a dense CPU tensor; raise `ValueError` for any other, before copying."""
-    obstacle = _why_not_sent(tensor)
+    obstacle = why_not_sent(tensor)
     if obstacle:
         raise ValueError(f"{obstacle} cannot be sent")
     return _copied(tensor)
@@ -137,7 +137,7 @@ def tensors_in(value: Any) -> list[torch.Tensor]:
     """Return the tensors in a value that can be sent, in order."""
     if _why_too_large(value):
         return []
-    return [part for part in _parts(value) if _is_tensor(part) and not _why_not_sent(part)]
+    return [part for part in _parts(value) if _is_tensor(part) and not why_not_sent(part)]
 
 
 def backward(value: Any, cotangents: list[TensorValue]) -> bool:
@@ -163,7 +163,7 @@ def _why_too_large(value: Any) -> str:
     parts = list(islice(_parts(value), MAX_ITEMS + 1))
     if len(parts) > MAX_ITEMS:
         return f"an object of type {type_name(type(value))} with more than {MAX_ITEMS:,} values"
-    tensors = [part for part in parts if _is_tensor(part) and not _why_not_sent(part)]
+    tensors = [part for part in parts if _is_tensor(part) and not why_not_sent(part)]
     size = sum(tensor.numel() * tensor.element_size() for tensor in tensors)
     if size > MAX_TENSOR_BYTES:
         return f"tensors of {size:,} bytes together, over the limit of {MAX_TENSOR_BYTES:,}"
@@ -217,7 +217,7 @@ def type_name(kind: type) -> str:
     return name[:200] if type(name) is str else "?"
 
 
-def _why_not_sent(tensor: torch.Tensor) -> str:
+def why_not_sent(tensor: torch.Tensor) -> str:
     """Describe a tensor that cannot be sent; empty if it can."""
     if tensor.is_nested:
         return "a nested tensor"
@@ -238,7 +238,7 @@ def _why_not_sent(tensor: torch.Tensor) -> str:
 
 
 def _from_any_tensor(tensor: torch.Tensor) -> Value:
-    obstacle = _why_not_sent(tensor)
+    obstacle = why_not_sent(tensor)
     return Other(description=obstacle[:MAX_TEXT]) if obstacle else _copied(tensor)
 
 

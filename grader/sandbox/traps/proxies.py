@@ -63,14 +63,10 @@ class Remote:
     ) -> Any:
         """Ask the subject's worker and return the value; raise the subject's exception."""
         models: list[Any] = []
-        writer = Writer(lambda value: self._special(value, models))
+        writer = Writer(lambda value: self._special(value, models), takes_iterators=True)
         sent_arguments = [writer.value(each) for each in arguments]
         sent_keywords = {key: writer.value(each) for key, each in (keywords or {}).items()}
-        unsendable = [
-            each.description for each in (*sent_arguments, *sent_keywords.values()) if isinstance(each, Unknown)
-        ]
-        if unsendable:
-            raise TypeError(f"{unsendable[0]} cannot be given to the subject; use tensors and plain values")
+        writer.require_sendable()
         shipped = [shipping.pack(model, writer) for model in models]
         data = self._modules.get(target)
         bound = self._bound.get(target, [])
@@ -146,7 +142,7 @@ class Remote:
         """Call a function of the test, and return the answer for the subject."""
         reader = Reader(request.tensors, self._object)
         bound = self._bound.get(request.target, [])
-        writer = Writer(self._special_if_returned)
+        writer = Writer(self._special_if_returned, takes_iterators=True)
         outer = self._lent
         with torch.no_grad():
             _take_bound(request.bound, reader, bound)
@@ -157,6 +153,7 @@ class Remote:
                     **{name: reader.value(each) for name, each in request.keywords.items()},
                 )
             arguments, action = [writer.value(value)], "return"
+            writer.require_sendable()
         except BaseException as error:  # noqa: BLE001 - raised again once the subject has the answer
             self._own_error, arguments, action = error, [], "raise"
         self._lent = outer

@@ -222,7 +222,7 @@ class SubjectServer:
             return self._part(value.number, value.path)
         if isinstance(value, Model):
             return self._models[value.number]
-        raise TypeError(f"{value.description} cannot be given to the subject; use tensors and plain values")
+        raise TypeError(f"the subject cannot get {value.description}; give it tensors and plain values")
 
     def _function(self, number: int) -> Callable[..., Any]:
         """Return a function that calls a function of the test."""

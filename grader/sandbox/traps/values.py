@@ -1,6 +1,8 @@
 """Convert the values of a trap's calls to messages and back: tensors with strides, containers, dtypes, slices."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, ValuesView
+from collections.abc import Set as AbstractSet
+from itertools import islice
 from typing import Any
 
 import torch
@@ -20,13 +22,26 @@ from grader.sandbox.traps.messages import (
     Unknown,
     Value,
 )
-from grader.sandbox.values import DTYPE_NAMES, MAX_DEPTH, MAX_INT, MAX_TENSOR_BYTES, from_tensor, to_tensor, type_name
+from grader.sandbox.values import (
+    DTYPE_NAMES,
+    MAX_DEPTH,
+    MAX_INT,
+    MAX_TENSOR_BYTES,
+    from_tensor,
+    to_tensor,
+    type_name,
+    why_not_sent,
+)
 
 MAX_CALL_BYTES = MAX_TENSOR_BYTES
 """The most bytes of all tensors in one call."""
 
 ONES = {"float32": torch.int32, "float64": torch.int64}
 """Integers of the size of a float, for changes of its last bit."""
+
+USUAL = "tensors and plain values"
+USUAL_TENSOR = f"a dense CPU tensor of a usual dtype, of at most {MAX_TENSOR_BYTES >> 20} MiB"
+"""What to send instead of a value that cannot be sent."""
 
 Change = Callable[[torch.Tensor], torch.Tensor]
 
@@ -38,12 +53,19 @@ class TooLargeError(Exception):
 class Writer:
     """Collects the tensors of one message, and converts the values around them."""
 
-    def __init__(self, special: Callable[[Any], Value | None], change: Change | None = None) -> None:
-        """`special` converts values of its side's own classes; `change` changes each tensor before it is sent."""
+    def __init__(
+        self, special: Callable[[Any], Value | None], change: Change | None = None, *, takes_iterators: bool = False
+    ) -> None:
+        """`special` converts values of its side's own classes; `change` changes each tensor before it is sent.
+
+        With `takes_iterators`, iterators are used up. That runs code, so the subject's side does not do it.
+        """
+        self.problems: list[str] = []
+        """The values that cannot be sent, each with what to send instead."""
         self.tensors: list[Tensor] = []
         self.objects: list[torch.Tensor] = []
         """The tensors themselves, which keeps them alive while their ids count."""
-        self._special, self._change = special, change
+        self._special, self._change, self._takes_iterators = special, change, takes_iterators
         self._places: dict[int, int] = {}
         self._size = 0
 
@@ -78,14 +100,21 @@ class Writer:
             return special
         kind = type(value)
         if kind is torch.Tensor or kind is torch.nn.Parameter:
-            try:
-                return Ref(place=self.place(value))
-            except ValueError as error:
-                return Unknown(description=str(error)[:MAX_TEXT])
+            obstacle = why_not_sent(value)
+            return self._unknown(obstacle, USUAL_TENSOR) if obstacle else Ref(place=self.place(value))
         found = _simple(value)
         if found is None and depth < MAX_DEPTH:
             found = self._container(value, depth + 1)
-        return found or Unknown(description=f"an object of type {type_name(kind)}"[:MAX_TEXT])
+        return found or self._unknown(f"an object of type {type_name(kind)}", USUAL)
+
+    def _unknown(self, description: str, remedy: str) -> Unknown:
+        self.problems.append(f"{description}; give it {remedy}")
+        return Unknown(description=description[:MAX_TEXT])
+
+    def require_sendable(self) -> None:
+        """Raise `TypeError` if any value could not be sent."""
+        if self.problems:
+            raise TypeError(f"the subject cannot get {self.problems[0]}")
 
     def _container(self, value: Any, depth: int) -> Value | None:
         if type(value) is slice:
@@ -96,7 +125,17 @@ class Writer:
             return Items(items=[self.value(item, depth) for item in value], is_tuple=isinstance(value, tuple))
         if isinstance(value, dict) and len(value) <= MAX_ITEMS:
             return Pairs(items=[(self.value(key, depth), self.value(item, depth)) for key, item in value.items()])
+        if self._takes_iterators and isinstance(value, Iterator | AbstractSet | ValuesView | range):
+            return self._listed(value, depth)
         return None
+
+    def _listed(self, value: Iterable[Any], depth: int) -> Value:
+        items = list(islice(value, MAX_ITEMS + 1))
+        if len(items) > MAX_ITEMS:
+            return self._unknown(
+                f"an object of type {type_name(type(value))} with more than {MAX_ITEMS:,} items", "a shorter list"
+            )
+        return Items(items=[self.value(item, depth) for item in items], is_tuple=False)
 
 
 def _simple(value: Any) -> Value | None:

@@ -1,29 +1,11 @@
 """Models and optimizers of a test, as a subject gets them."""
 
-import types
 from typing import Any
 
 import pytest
 import torch
 
-from grader.sandbox.traps.messages import CallBack, decode_outcome, encode
-from grader.sandbox.traps.proxies import Remote
-from grader.sandbox.traps.subject_server import SubjectServer
-
-
-def remote_of(subject: Any) -> Remote:
-    """Return a proxy of a subject whose server runs in this process."""
-
-    def exchange(payload: bytes) -> bytes:
-        request = decode_outcome(payload)
-        assert isinstance(request, CallBack)
-        return encode(remote._call_back(request))
-
-    namespace = types.ModuleType("attention")
-    namespace.__dict__["subject"] = subject
-    server = SubjectServer(namespace, "subject", exchange)
-    remote = Remote(lambda payload: server.perform(payload, noise=False), "subject", is_class=False)
-    return remote
+from tests.support.remotes import remote_of
 
 
 def two_models() -> tuple[torch.nn.Linear, torch.nn.Linear]:
