@@ -122,6 +122,13 @@ class Handle(Message, frozen=True, kw_only=True):
     path: Name = ""
 
 
+class Bound(Message, frozen=True, kw_only=True):
+    """A parameter of the test that an object of the subject's worker has, by its index among those of the object."""
+
+    number: int
+    index: int
+
+
 class Model(Message, frozen=True, kw_only=True):
     """A model that the test has built of torch's own layers, and an optimizer of its parameters."""
 
@@ -140,7 +147,10 @@ class Unknown(Message, frozen=True, kw_only=True):
     description: Words
 
 
-Value = Ref | Items | Pairs | Plain | Named | Handle | Model | Function | Unknown
+Special = Handle | Bound | Model | Function | Unknown
+"""Values that mean something to one side alone."""
+
+Value = Ref | Items | Pairs | Plain | Named | Special
 
 
 class Layer(Message, frozen=True, kw_only=True):
@@ -212,6 +222,8 @@ class Perform(Message, frozen=True, kw_only=True):
     """Weights that the test has changed since the last reply."""
     bound: list[tuple[int, int, int]] = field(default_factory=list)
     """For an optimizer: the numbers of its parameters, with the places of values and gradients (-1: none)."""
+    groups: Annotated[list[dict[Name, Value]], Meta(max_length=MAX_ITEMS)] = field(default_factory=list)
+    """For an optimizer: the entries that the test has changed, one dictionary for each parameter group."""
     shipped: list[Shipped] = field(default_factory=list)
     grad: bool = True
     inference: bool = False
@@ -235,6 +247,10 @@ class Performed(Message, frozen=True, kw_only=True):
     structure: Structure | None = None
     state: State | None = None
     bound: list[tuple[int, int, int]] = field(default_factory=list)
+    joined: list[int] = field(default_factory=list)
+    """The places of the request's tensors that have become parameters of the object."""
+    groups: Annotated[list[dict[Name, Value]], Meta(max_length=MAX_ITEMS)] | None = None
+    """The parameter groups of an optimizer; None for other objects."""
     lent: list[tuple[int, int]] = field(default_factory=list)
     """The tensors that functions of the test returned and that were written to, by their order, with new places."""
     shipped: list[Shipped] = field(default_factory=list)

@@ -5,9 +5,10 @@ travel with the next call. Gradients flow through calls. Exceptions arrive as th
 """
 
 import builtins
+import copy
 import sys
 import types
-from collections import OrderedDict
+from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -15,6 +16,7 @@ import torch
 
 from grader.sandbox.traps import shipping
 from grader.sandbox.traps.messages import (
+    Bound,
     CallBack,
     Failed,
     Function,
@@ -22,6 +24,7 @@ from grader.sandbox.traps.messages import (
     Model,
     Perform,
     Performed,
+    Special,
     State,
     Structure,
     Unknown,
@@ -42,6 +45,7 @@ class Remote:
         self.name, self.is_class = name, is_class
         self._transport = transport
         self._modules: dict[int, ModuleData] = {}
+        self._optimizers: dict[int, OptimizerData] = {}
         self._bound: dict[int, list[torch.Tensor]] = {}
         self._functions: list[Callable[..., Any]] = []
         self._lent: list[torch.Tensor] = []
@@ -50,6 +54,11 @@ class Remote:
         """The exception that such a function raised."""
         self.raised: list[BaseException] = []
         """Exceptions of the subject in the current test."""
+
+    def begin(self) -> None:
+        """Forget the objects of the last run: the subject is loaded anew, and counts its objects from 1 again."""
+        for each in (self._modules, self._optimizers, self._bound, self._functions, self.raised):
+            each.clear()
 
     def act(
         self,
@@ -63,9 +72,11 @@ class Remote:
     ) -> Any:
         """Ask the subject's worker and return the value; raise the subject's exception."""
         models: list[Any] = []
-        writer = Writer(lambda value: self._special(value, models), takes_iterators=True)
+        writer = Writer(lambda value: self._special(value, models, target), takes_iterators=True)
         sent_arguments = [writer.value(each) for each in arguments]
         sent_keywords = {key: writer.value(each) for key, each in (keywords or {}).items()}
+        optimizer = self._optimizers.get(target)
+        groups = optimizer.changes(writer) if optimizer is not None else []
         writer.require_sendable()
         shipped = [shipping.pack(model, writer) for model in models]
         data = self._modules.get(target)
@@ -79,6 +90,7 @@ class Remote:
             keywords=sent_keywords,
             state=data.changes(target, writer) if data is not None else None,
             bound=_bound_places(bound, writer),
+            groups=groups,
             tensors=writer.tensors,
             shipped=shipped,
             grad=torch.is_grad_enabled() and not torch.is_inference_mode_enabled(),
@@ -117,17 +129,21 @@ class Remote:
         data = self._modules.get(number)
         if reply.state is not None and data is not None:
             data.update(reply.state, reader)
-        if request.action == "build" and data is None and self.is_class:
-            self._bound[number] = [each for each in writer.objects if isinstance(each, torch.nn.Parameter)]
+        bound = self._bound.setdefault(number, [])
         with torch.no_grad():
-            self._take_tensors(reply, reader, writer, self._bound.get(number, []))
+            self._take_tensors(reply, reader, writer, bound)
+        bound += [writer.objects[place] for place in reply.joined]
+        if reply.groups is not None:
+            groups = [{name: reader.value(each) for name, each in group.items()} for group in reply.groups]
+            self._optimizers.setdefault(number, OptimizerData()).update(groups)
         received = [shipping.unpack(each, reader) for each in reply.shipped]
         shipping.connect(received, reply.shipped, reader)
         for model, new in zip(models, received, strict=True):
             shipping.copy_back(model, new)
         _take_settings(request, reply)
         if reply.call:
-            self._connect_gradients(reply, reader, writer, data)
+            parameters = list(data.parameters().values()) if data is not None else []
+            self._connect_gradients(reply, reader, [*writer.objects, *parameters, *bound])
         return reader.value(reply.value)
 
     def _take_tensors(self, reply: Performed, reader: Reader, writer: Writer, bound: list[torch.Tensor]) -> None:
@@ -142,7 +158,7 @@ class Remote:
         """Call a function of the test, and return the answer for the subject."""
         reader = Reader(request.tensors, self._object)
         bound = self._bound.get(request.target, [])
-        writer = Writer(self._special_if_returned, takes_iterators=True)
+        writer = Writer(lambda value: self._special_if_returned(value, request.target), takes_iterators=True)
         outer = self._lent
         with torch.no_grad():
             _take_bound(request.bound, reader, bound)
@@ -161,13 +177,17 @@ class Remote:
         self._lent += writer.objects
         return Perform(action=action, arguments=arguments, bound=sent, tensors=writer.tensors)
 
-    def _special_if_returned(self, value: Any) -> Value | None:
+    def _special_if_returned(self, value: Any, target: int) -> Value | None:
         """Like `_special`, for what a function of the test returns to the subject."""
         if isinstance(value, torch.nn.Module | torch.optim.Optimizer):
             raise TypeError("a function that the subject calls cannot return a model; return tensors or plain values")
-        return self._special(value, [])
+        return self._special(value, [], target)
 
-    def _special(self, value: Any, models: list[Any]) -> Value | None:
+    def _special(self, value: Any, models: list[Any], target: int) -> Value | None:
+        """Return the message for a value of the test's own; `target` is the object that the message is for."""
+        if isinstance(value, torch.Tensor):
+            places = [index for index, each in enumerate(self._bound.get(target, [])) if each is value]
+            return Bound(number=target, index=places[0]) if places else None
         if isinstance(value, ObjectProxy):
             return Handle(number=value._number, path=value._path)  # noqa: SLF001 - a proxy's own number
         if isinstance(value, types.FunctionType | types.MethodType):
@@ -180,9 +200,8 @@ class Remote:
             return Model(number=number)
         return None
 
-    def _connect_gradients(self, reply: Performed, reader: Reader, writer: Writer, data: "ModuleData | None") -> None:
+    def _connect_gradients(self, reply: Performed, reader: Reader, inputs: list[torch.Tensor]) -> None:
         """Replace the outputs that require gradients by tensors whose backward pass asks the subject."""
-        inputs = [*writer.objects, *(data.parameters().values() if data is not None else [])]
         outputs = [reader.tensors[place] for place in reply.outputs]
 
         def backward(gradients: Sequence[torch.Tensor | None]) -> list[torch.Tensor | None]:
@@ -201,13 +220,27 @@ class Remote:
         for place, each in zip(reply.outputs, connected, strict=True):
             reader.tensors[place] = each
 
-    def _object(self, value: Handle | Model | Function | Unknown) -> Any:
+    def _object(self, value: Special) -> Any:
         if isinstance(value, Handle):
-            kind = SubjectModule if value.number in self._modules else ObjectProxy
-            return kind(self, value.number, value.path)
+            return self.proxy(value.number, value.path)
+        if isinstance(value, Bound):
+            return self._bound[value.number][value.index]
         if isinstance(value, Unknown):
             return Opaque(value.description)
         raise TypeError("an unexpected value")
+
+    def proxy(self, number: int, path: str) -> "ObjectProxy":
+        """Return the proxy of an object, or of a part of it."""
+        kind = ObjectProxy
+        if number in self._modules:
+            kind = SubjectModule
+        elif number in self._optimizers and not path:
+            kind = SubjectOptimizer
+        return kind(self, number, path)
+
+    def groups(self, number: int) -> list[dict[str, Any]]:
+        """Return the mirrored parameter groups of an optimizer."""
+        return self._optimizers[number].groups
 
     def data(self, number: int) -> "ModuleData":
         """Return the mirrored data of a module."""
@@ -301,6 +334,42 @@ class ModuleData:
         return {name: self.tensors[name] for name in self.structure.buffers if name in self.tensors}
 
 
+class OptimizerData:
+    """Mirrors of an optimizer's parameter groups."""
+
+    def __init__(self) -> None:
+        self.groups: list[dict[str, Any]] = []
+        self._known: list[dict[str, Any]] = []
+
+    def update(self, groups: list[dict[str, Any]]) -> None:
+        """Take over the subject's groups. The dictionaries of the test stay the same objects."""
+        self.groups += [{} for _ in groups[len(self.groups) :]]
+        del self.groups[len(groups) :]
+        for own, new in zip(self.groups, groups, strict=True):
+            own.clear()
+            own.update(new)
+        self._known = [
+            {name: copy.deepcopy(each) for name, each in group.items() if name != "params"} for group in groups
+        ]
+
+    def changes(self, writer: Writer) -> list[dict[str, Value]]:
+        """Return the entries that the test has changed, one dictionary for each group."""
+        return [
+            {
+                name: writer.value(each)
+                for name, each in group.items()
+                if name != "params" and not (name in known and _is_unchanged(known[name], each))
+            }
+            for group, known in zip(self.groups, self._known, strict=False)
+        ]
+
+
+def _is_unchanged(known: Any, value: Any) -> bool:
+    if isinstance(value, torch.Tensor) or isinstance(known, torch.Tensor):
+        return type(value) is type(known) and same(known, value)
+    return isinstance(value, Opaque) or (type(value) is type(known) and bool(value == known))
+
+
 class Opaque:
     """A value of the subject that is not data."""
 
@@ -357,6 +426,35 @@ class ObjectProxy:
 
     def _act(self, action: str, arguments: Sequence[Any] = (), keywords: Any = None, *, name: str = "") -> Any:
         return self._remote.act(action, arguments, keywords, target=self._number, path=self._path, name=name)
+
+
+class SubjectOptimizer(ObjectProxy):
+    """An optimizer in the subject's worker; the test may change its parameter groups."""
+
+    @property  # type: ignore[misc]  # typeshed lets it be set
+    def __class__(self) -> Any:
+        return torch.optim.Optimizer
+
+    @property
+    def param_groups(self) -> list[dict[str, Any]]:
+        remote: Remote = self._remote
+        return remote.groups(self._number)
+
+    @property
+    def state(self) -> dict[Any, Any]:
+        return defaultdict(dict, self._act("read", name="state"))
+
+    def step(self, *arguments: Any, **keywords: Any) -> Any:
+        return self._act("call", arguments, keywords, name="step")
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in ("step", "_opt_called"):  # torch's learning-rate schedulers wrap the method
+            vars(self)[name] = value
+        else:
+            super().__setattr__(name, value)
+
+    def __deepcopy__(self, _memo: dict[int, Any]) -> Any:
+        raise TypeError("the subject's optimizer cannot be copied; build another one, and load its state_dict()")
 
 
 class SubjectModule(ObjectProxy):

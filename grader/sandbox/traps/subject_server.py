@@ -19,6 +19,7 @@ from grader.sandbox.text import cut, sendable
 from grader.sandbox.traps import shipping
 from grader.sandbox.traps.messages import (
     MAX_PRINTED,
+    Bound,
     CallBack,
     Failed,
     Function,
@@ -27,9 +28,9 @@ from grader.sandbox.traps.messages import (
     Node,
     Perform,
     Performed,
+    Special,
     State,
     Structure,
-    Unknown,
     Value,
     decode_perform,
     encode,
@@ -70,12 +71,12 @@ class _Call(Struct, frozen=True, kw_only=True):
 class _Object:
     """An object that a test has built, with the parameters and buffers as the test last received them."""
 
-    def __init__(self, value: Any, bound: list[torch.Tensor]) -> None:
+    def __init__(self, value: Any) -> None:
         self.value = value
         self.known: dict[str, torch.Tensor] = {}
         self.names: tuple[Any, ...] = ()
-        self.bound = bound
-        """The parameters that an optimizer was built with."""
+        self.bound: list[torch.Tensor] = []
+        """The parameters of the test that an optimizer, or another object that is no module, has."""
 
 
 class SubjectServer:
@@ -136,13 +137,18 @@ class SubjectServer:
         keywords = {name: self._argument(reader, sent, each) for name, each in request.keywords.items()}
         item = self._objects.get(request.target)
         self._bind(request.bound, item, reader)
+        self._regroup(request, item, reader, sent)
         self._target, self._lent = request.target, []
         versions = [version_of(each) for each in sent]
         with torch.set_grad_enabled(request.grad):
-            value = self._run(request, arguments, keywords, sent)
+            value = self._run(request, arguments, keywords)
             is_grad_enabled = torch.is_grad_enabled()
         dtype = str(torch.get_default_dtype()).removeprefix("torch.")
-        item = self._objects.get(self._made if request.action == "build" else request.target)
+        is_new = request.action == "build" and isinstance(self._subject, type)
+        self._target = number = self._made if is_new else request.target
+        item = self._objects.get(number)
+        bound = self._bound_values(item, writer)
+        joined = _join(item, sent, is_new=is_new) if item is not None else []
         converted = writer.value(value)
         outputs = [place for place, each in enumerate(writer.objects) if each.requires_grad]
         written = [
@@ -150,13 +156,12 @@ class SubjectServer:
             for place, each in enumerate(sent)
             if version_of(each) != versions[place]
         ]
-        bound = self._bound_values(item, writer)
         lent = [
             (place, writer.place(each.detach()))
             for place, (each, old) in enumerate(self._lent)
             if version_of(each) != old
         ]
-        structure, state = self._changes(item, writer, request) if item is not None else (None, None)
+        structure, state = self._changes(number, writer) if item is not None else (None, None)
         shipped = [shipping.pack(model, writer) for model in models]
         return Performed(
             value=converted,
@@ -169,20 +174,19 @@ class SubjectServer:
             structure=structure,
             state=state,
             bound=bound,
+            joined=joined,
+            groups=self._groups(item, writer),
             lent=lent,
             shipped=shipped,
             is_grad_enabled=is_grad_enabled == request.grad,
             dtype=dtype,
         )
 
-    def _run(self, request: Perform, arguments: list[Any], keywords: dict[str, Any], sent: list[torch.Tensor]) -> Any:
+    def _run(self, request: Perform, arguments: list[Any], keywords: dict[str, Any]) -> Any:
         if request.action == "build":
             value = self._subject(*arguments, **keywords)
             if isinstance(self._subject, type):
-                self._made += 1
-                parameters: list[torch.Tensor] = [each for each in sent if isinstance(each, torch.nn.Parameter)]
-                item = _Object(value, [] if isinstance(value, torch.nn.Module) else parameters)
-                self._objects[self._made] = item
+                self._keep(value)
             return value
         part = self._part(request.target, request.path)
         if request.action == "read":
@@ -199,10 +203,14 @@ class SubjectServer:
         called = getattr(part, request.name) if request.name else part
         value = called(*arguments, **keywords)
         if request.name == "__iter__":
-            self._made += 1
-            self._objects[self._made] = _Object(value, [])
+            self._keep(value)
             return value
         return None if value is part else value
+
+    def _keep(self, value: Any) -> None:
+        """Give an object a number, by which the test names it from now on."""
+        self._made += 1
+        self._objects[self._made] = _Object(value)
 
     def _object(self, number: int) -> _Object:
         if number not in self._objects:
@@ -215,11 +223,13 @@ class SubjectServer:
             part = part[int(name)] if name.isdigit() else getattr(part, _require_readable(name))
         return part
 
-    def _special(self, value: Handle | Model | Function | Unknown) -> Any:
+    def _special(self, value: Special) -> Any:
         if isinstance(value, Function):
             return self._function(value.number)
         if isinstance(value, Handle):
             return self._part(value.number, value.path)
+        if isinstance(value, Bound):
+            return self._object(value.number).bound[value.index]
         if isinstance(value, Model):
             return self._models[value.number]
         raise TypeError(f"the subject cannot get {value.description}; give it tensors and plain values")
@@ -255,7 +265,11 @@ class SubjectServer:
         return call
 
     def _handle_of(self, value: Any) -> Value | None:
-        """Return a handle for an object that a test has built, or for a part of it."""
+        """Return a handle for an object that a test has built, for a part of it, or for a parameter of the target."""
+        if isinstance(value, torch.Tensor):
+            target = self._objects.get(self._target)
+            places = [index for index, each in enumerate(target.bound if target else []) if each is value]
+            return Bound(number=self._target, index=places[0]) if places else None
         for number, item in self._objects.items():
             if item.value is value:
                 return Handle(number=number)
@@ -296,19 +310,18 @@ class SubjectServer:
                     current[name].data = reader.tensors[place].to(copy=True)
                     item.known[name] = reader.tensors[place].clone()
 
-    def _changes(self, item: _Object, writer: Writer, request: Perform) -> tuple[Structure | None, State | None]:
+    def _changes(self, number: int, writer: Writer) -> tuple[Structure | None, State | None]:
         """Return how a module's parts and tensors differ from what the test knows."""
+        item = self._objects[number]
         module = item.value
         if not isinstance(module, torch.nn.Module):
             return None, None
-        number = self._made if request.action == "build" else request.target
         current = _tensors_of(module)
         structure = _structure(module)
         key = (tuple(current), encode(structure))
         is_new = key != item.names
         item.names = key
-        exact = Writer(self._handle_of)
-        exact.tensors, exact.objects = writer.tensors, writer.objects  # weights are sent as they are
+        exact = self._exact(writer)
         changed = []
         for name, tensor in current.items():
             if name not in item.known or not same(item.known[name], tensor):
@@ -323,9 +336,28 @@ class SubjectServer:
                 item.bound[index].data = reader.tensors[value].detach()
                 item.bound[index].grad = reader.tensors[gradient].detach() if gradient >= 0 else None
 
-    def _bound_values(self, item: _Object | None, writer: Writer) -> list[tuple[int, int, int]]:
+    def _exact(self, writer: Writer) -> Writer:
+        """Return a writer into the same message that sends tensors as they are, without noise."""
         exact = Writer(self._handle_of)
         exact.tensors, exact.objects = writer.tensors, writer.objects
+        return exact
+
+    def _regroup(self, request: Perform, item: _Object | None, reader: Reader, sent: list[torch.Tensor]) -> None:
+        """Change the entries of an optimizer's groups that the test has changed."""
+        for group, changed in zip(_groups_of(item), request.groups, strict=False):
+            for name, value in changed.items():
+                if name != "params":
+                    group[name] = self._argument(reader, sent, value)
+
+    def _groups(self, item: _Object | None, writer: Writer) -> list[dict[str, Value]] | None:
+        """Return the parameter groups of an optimizer; None for other objects."""
+        if item is None or not isinstance(item.value, torch.optim.Optimizer):
+            return None
+        exact = self._exact(writer)
+        return [{str(name): exact.value(value) for name, value in group.items()} for group in _groups_of(item)]
+
+    def _bound_values(self, item: _Object | None, writer: Writer) -> list[tuple[int, int, int]]:
+        exact = self._exact(writer)
         return [
             (index, exact.place(each.data), exact.place(each.grad) if each.grad is not None else -1)
             for index, each in enumerate(item.bound if item else [])
@@ -337,6 +369,7 @@ class SubjectServer:
         parameters: list[torch.Tensor] = (
             [each for _, each in module.named_parameters()] if isinstance(module, torch.nn.Module) else []
         )
+        parameters += item.bound if item is not None else []
         self._calls[number] = _Call(outputs=outputs, inputs=list(reader.tensors), parameters=parameters)
         return number
 
@@ -364,6 +397,25 @@ class SubjectServer:
 
 def _noise(tensor: torch.Tensor) -> torch.Tensor:
     return noisy(tensor, NOISE_KEY)
+
+
+def _join(item: _Object, sent: list[torch.Tensor], *, is_new: bool) -> list[int]:
+    """Note which tensors of a request have become parameters of an object, and return their places."""
+    if isinstance(item.value, torch.optim.Optimizer):
+        kept = {id(each) for group in _groups_of(item) for each in group["params"]}
+        joined = [place for place, each in enumerate(sent) if id(each) in kept]
+    elif is_new and not isinstance(item.value, torch.nn.Module):
+        joined = [place for place, each in enumerate(sent) if isinstance(each, torch.nn.Parameter)]
+    else:
+        return []
+    item.bound += [sent[place] for place in joined]
+    return joined
+
+
+def _groups_of(item: _Object | None) -> list[dict[str, Any]]:
+    """Return the parameter groups of an optimizer; none for other objects, and for an optimizer without any."""
+    value = item.value if item is not None else None
+    return getattr(value, "param_groups", []) if isinstance(value, torch.optim.Optimizer) else []
 
 
 def _require_readable(name: str) -> str:

@@ -201,7 +201,7 @@ class _Plugin:
         if hasattr(item, "_initrequest"):
             item._initrequest()  # noqa: SLF001 - a test that has run needs its fixtures anew
         self._seed, self._failure = run.seed, None
-        self._remote.raised.clear()
+        self._remote.begin()
         self._comparisons.clear()
         state = GlobalState()
         torch.default_generator.manual_seed(run.seed)

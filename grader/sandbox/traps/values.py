@@ -10,14 +10,12 @@ import torch
 from grader.sandbox.protocol import MAX_ITEMS, MAX_TEXT, TensorValue
 from grader.sandbox.text import sendable
 from grader.sandbox.traps.messages import (
-    Function,
-    Handle,
     Items,
-    Model,
     Named,
     Pairs,
     Plain,
     Ref,
+    Special,
     Tensor,
     Unknown,
     Value,
@@ -155,9 +153,7 @@ def _simple(value: Any) -> Value | None:
 class Reader:
     """The tensors of one received message, and the values around them."""
 
-    def __init__(
-        self, tensors: Sequence[Tensor], special: Callable[[Handle | Model | Function | Unknown], Any]
-    ) -> None:
+    def __init__(self, tensors: Sequence[Tensor], special: Callable[[Special], Any]) -> None:
         self.tensors = [unpack(each) for each in tensors]
         self.requires_grad = [each.requires_grad for each in tensors]
         """Whether they require gradients where they were sent; the received ones do not yet."""
