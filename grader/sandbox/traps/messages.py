@@ -207,8 +207,8 @@ class Perform(Message, frozen=True, kw_only=True):
     """Do something with the subject; answered by `Performed` or `Failed`.
 
     `action` is "build" (the subject's own class or function), "call" (an object or a method of it), "read" or "set" (an
-    attribute), or "backward" (of the call with the number `target`, from the gradients in `arguments`). The answer to a
-    `CallBack` is "return" or, with the name of an exception, "raise".
+    attribute), "copy" (an object or a part of it), or "backward" (of the call with the number `target`, from the
+    gradients in `arguments`). The answer to a `CallBack` is "return" or, with the name of an exception, "raise".
     """
 
     action: Words

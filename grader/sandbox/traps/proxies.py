@@ -47,6 +47,7 @@ class Remote:
         self._modules: dict[int, ModuleData] = {}
         self._optimizers: dict[int, OptimizerData] = {}
         self._bound: dict[int, list[torch.Tensor]] = {}
+        self._proxies: dict[tuple[int, str], ObjectProxy] = {}
         self._functions: list[Callable[..., Any]] = []
         self._lent: list[torch.Tensor] = []
         """The tensors that functions of the test returned in the current request."""
@@ -54,11 +55,14 @@ class Remote:
         """The exception that such a function raised."""
         self.raised: list[BaseException] = []
         """Exceptions of the subject in the current test."""
+        self.run = 0
+        """How many runs of tests have begun."""
 
     def begin(self) -> None:
         """Forget the objects of the last run: the subject is loaded anew, and counts its objects from 1 again."""
-        for each in (self._modules, self._optimizers, self._bound, self._functions, self.raised):
+        for each in (self._modules, self._optimizers, self._bound, self._proxies, self._functions, self.raised):
             each.clear()
+        self.run += 1
 
     def act(
         self,
@@ -122,7 +126,7 @@ class Remote:
         """Apply everything that an action changed, and return the value of the action."""
         reader = Reader(reply.tensors, self._object)
         number = request.target
-        if request.action == "build" and self.is_class:
+        if request.action == "copy" or (request.action == "build" and self.is_class):
             number = reply.value.number if isinstance(reply.value, Handle) else 0
         if reply.structure is not None:
             self._modules.setdefault(number, ModuleData()).restructure(reply.structure)
@@ -189,7 +193,7 @@ class Remote:
             places = [index for index, each in enumerate(self._bound.get(target, [])) if each is value]
             return Bound(number=target, index=places[0]) if places else None
         if isinstance(value, ObjectProxy):
-            return Handle(number=value._number, path=value._path)  # noqa: SLF001 - a proxy's own number
+            return value._handle()  # noqa: SLF001 - the number is between the proxies and this class
         if isinstance(value, types.FunctionType | types.MethodType):
             self._functions.append(value)
             return Function(number=len(self._functions) - 1)
@@ -202,7 +206,7 @@ class Remote:
 
     def _connect_gradients(self, reply: Performed, reader: Reader, inputs: list[torch.Tensor]) -> None:
         """Replace the outputs that require gradients by tensors whose backward pass asks the subject."""
-        outputs = [reader.tensors[place] for place in reply.outputs]
+        outputs = [_with_own_history(reader.tensors[place]) for place in reply.outputs]
 
         def backward(gradients: Sequence[torch.Tensor | None]) -> list[torch.Tensor | None]:
             back = Writer(lambda _value: None)
@@ -230,13 +234,15 @@ class Remote:
         raise TypeError("an unexpected value")
 
     def proxy(self, number: int, path: str) -> "ObjectProxy":
-        """Return the proxy of an object, or of a part of it."""
+        """Return the proxy of an object, or of a part of it: always the same one."""
         kind = ObjectProxy
         if number in self._modules:
             kind = SubjectModule
         elif number in self._optimizers and not path:
             kind = SubjectOptimizer
-        return kind(self, number, path)
+        if (number, path) not in self._proxies:
+            self._proxies[number, path] = kind(self, number, path)
+        return self._proxies[number, path]
 
     def groups(self, number: int) -> list[dict[str, Any]]:
         """Return the mirrored parameter groups of an optimizer."""
@@ -245,6 +251,12 @@ class Remote:
     def data(self, number: int) -> "ModuleData":
         """Return the mirrored data of a module."""
         return self._modules[number]
+
+
+def _with_own_history(tensor: torch.Tensor) -> torch.Tensor:
+    """Return a tensor of the same memory that is no view: autograd lets nobody write to a view of a custom function."""
+    own = torch.empty(0, dtype=tensor.dtype)
+    return own.set_(tensor.untyped_storage(), tensor.storage_offset(), tensor.shape, tensor.stride())
 
 
 def _take_settings(request: Perform, reply: Performed) -> None:
@@ -384,7 +396,7 @@ class ObjectProxy:
     """An object in the subject's worker: its data, and calls of its methods."""
 
     def __init__(self, remote: Remote, number: int, path: str = "") -> None:
-        vars(self).update(_remote=remote, _number=number, _path=path)
+        vars(self).update(_remote=remote, _run=remote.run, _number=number, _path=path)
 
     def __call__(self, *arguments: Any, **keywords: Any) -> Any:
         return self._act("call", arguments, keywords)
@@ -424,8 +436,24 @@ class ObjectProxy:
     def __bool__(self) -> bool:
         return True
 
+    def __deepcopy__(self, _memo: dict[int, Any]) -> Any:
+        return self._act("copy")
+
     def _act(self, action: str, arguments: Sequence[Any] = (), keywords: Any = None, *, name: str = "") -> Any:
-        return self._remote.act(action, arguments, keywords, target=self._number, path=self._path, name=name)
+        return self._current().act(action, arguments, keywords, target=self._number, path=self._path, name=name)
+
+    def _handle(self) -> Handle:
+        self._current()
+        return Handle(number=self._number, path=self._path)
+
+    def _current(self) -> Remote:
+        """Return the remote; raise `RuntimeError` if this object is one of an earlier run."""
+        remote: Remote = self._remote
+        if remote.run != self._run:
+            raise RuntimeError(
+                "this object of the subject was built in an earlier test; build it in the test that uses it"
+            )
+        return remote
 
 
 class SubjectOptimizer(ObjectProxy):
@@ -437,8 +465,7 @@ class SubjectOptimizer(ObjectProxy):
 
     @property
     def param_groups(self) -> list[dict[str, Any]]:
-        remote: Remote = self._remote
-        return remote.groups(self._number)
+        return self._current().groups(self._number)
 
     @property
     def state(self) -> dict[Any, Any]:
@@ -467,8 +494,7 @@ class SubjectModule(ObjectProxy):
 
     @property
     def _data(self) -> ModuleData:
-        remote: Remote = self._remote
-        return remote.data(self._number)
+        return self._current().data(self._number)
 
     def _full(self, name: str) -> str:
         return f"{self._path}.{name}" if self._path else name
@@ -478,7 +504,7 @@ class SubjectModule(ObjectProxy):
         if full in self._data.tensors:
             return self._data.tensors[full]
         if any(each.path == full for each in self._data.structure.nodes):
-            return SubjectModule(self._remote, self._number, full)
+            return self._current().proxy(self._number, full)
         return super().__getattr__(name)
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -493,7 +519,7 @@ class SubjectModule(ObjectProxy):
             return self[str(index % len(self))]
         full = self._full(str(index))
         if any(each.path == full for each in self._data.structure.nodes):
-            return SubjectModule(self._remote, self._number, full)
+            return self._current().proxy(self._number, full)
         return super().__getitem__(index)
 
     def __len__(self) -> int:
@@ -502,29 +528,33 @@ class SubjectModule(ObjectProxy):
     def __iter__(self) -> Iterator[Any]:
         return self.children()
 
-    def _under(self, tensors: dict[str, Any]) -> Iterator[tuple[str, Any]]:
-        prefix = f"{self._path}." if self._path else ""
-        return ((name.removeprefix(prefix), each) for name, each in tensors.items() if name.startswith(prefix))
+    def _under(self, tensors: dict[str, Any], prefix: str = "", *, recurse: bool = True) -> Iterator[tuple[str, Any]]:
+        """Yield the tensors of this part, with their names in it after a prefix."""
+        path = f"{self._path}." if self._path else ""
+        for full, each in tensors.items():
+            name = full.removeprefix(path)
+            if full.startswith(path) and (recurse or "." not in name):
+                yield prefix + name, each
 
     def named_parameters(self, prefix: str = "", recurse: bool = True, **_options: Any) -> Iterator[tuple[str, Any]]:
-        pairs = self._under(self._data.parameters())
-        front = f"{prefix}." if prefix else ""
-        return ((front + name, each) for name, each in pairs if recurse or "." not in name)
+        return self._under(self._data.parameters(), f"{prefix}." if prefix else "", recurse=recurse)
 
     def parameters(self, recurse: bool = True) -> Iterator[Any]:
         return (each for _, each in self.named_parameters(recurse=recurse))
 
-    def named_buffers(self, **_options: Any) -> Iterator[tuple[str, Any]]:
-        return self._under(self._data.buffers())
+    def named_buffers(self, prefix: str = "", recurse: bool = True, **_options: Any) -> Iterator[tuple[str, Any]]:
+        return self._under(self._data.buffers(), f"{prefix}." if prefix else "", recurse=recurse)
 
-    def buffers(self) -> Iterator[Any]:
-        return (each for _, each in self.named_buffers())
+    def buffers(self, recurse: bool = True) -> Iterator[Any]:
+        return (each for _, each in self.named_buffers(recurse=recurse))
 
-    def named_modules(self) -> Iterator[tuple[str, Any]]:
+    def named_modules(self, memo: Any = None, prefix: str = "", **_options: Any) -> Iterator[tuple[str, Any]]:
+        del memo
         for each in self._data.structure.nodes:
             if each.path == self._path or not self._path or each.path.startswith(f"{self._path}."):
                 inner = each.path[len(self._path) :].removeprefix(".")
-                yield inner, SubjectModule(self._remote, self._number, each.path)
+                name = f"{prefix}.{inner}" if prefix and inner else prefix or inner
+                yield name, self._current().proxy(self._number, each.path)
 
     def modules(self) -> Iterator[Any]:
         return (each for _, each in self.named_modules())
@@ -535,18 +565,28 @@ class SubjectModule(ObjectProxy):
     def children(self) -> Iterator[Any]:
         return (each for _, each in self.named_children())
 
-    def get_submodule(self, path: str) -> Any:
-        return dict(self.named_modules())[path]
+    def get_submodule(self, target: str) -> Any:
+        return _of_name(self.named_modules(), target, "submodule")
 
-    def get_parameter(self, name: str) -> Any:
-        return dict(self.named_parameters())[name]
+    def get_parameter(self, target: str) -> Any:
+        return _of_name(self.named_parameters(), target, "parameter")
 
-    def state_dict(self) -> dict[str, torch.Tensor]:
-        saved = {name: self._data.tensors[own].detach() for name, own in self._data.structure.saved if own}
-        return OrderedDict(self._under(saved))
+    def get_buffer(self, target: str) -> Any:
+        return _of_name(self.named_buffers(), target, "buffer")
 
-    def load_state_dict(self, state: Any, strict: bool = True, assign: bool = False) -> Any:
-        return self._act("call", [dict(state)], {"strict": strict, "assign": assign}, name="load_state_dict")
+    def state_dict(self, *, prefix: str = "", keep_vars: bool = False) -> dict[str, torch.Tensor]:
+        tensors = self._data.tensors
+        saved = {
+            name: tensors[own] if keep_vars else tensors[own].detach()
+            for name, own in self._data.structure.saved
+            if own
+        }
+        return OrderedDict(self._under(saved, prefix))
+
+    def load_state_dict(self, state_dict: Any, strict: bool = True, assign: bool = False) -> Any:
+        keys = self._act("call", [dict(state_dict)], {"strict": strict, "assign": assign}, name="load_state_dict")
+        kind = torch.nn.modules.module._IncompatibleKeys  # noqa: SLF001 - torch has no public name for it
+        return kind(*keys) if isinstance(keys, tuple) and len(keys) == len(kind._fields) else keys
 
     @property
     def training(self) -> bool:
@@ -562,6 +602,10 @@ class SubjectModule(ObjectProxy):
 
     def to(self, *arguments: Any, **keywords: Any) -> "SubjectModule":
         self._act("call", arguments, keywords, name="to")
+        return self
+
+    def type(self, dst_type: Any) -> "SubjectModule":
+        self._act("call", [dst_type], name="type")
         return self
 
     def double(self) -> "SubjectModule":
@@ -593,6 +637,14 @@ class SubjectModule(ObjectProxy):
         for each in reversed(list(self.modules())):
             function(each)
         return self
+
+
+def _of_name(pairs: Iterator[tuple[str, Any]], name: str, kind: str) -> Any:
+    """Return the part with a name; raise `AttributeError` if there is none, as torch does."""
+    parts = dict(pairs)
+    if name not in parts:
+        raise AttributeError(f"the module has no {kind} {name!r}")
+    return parts[name]
 
 
 def _exception(failed: Failed) -> Exception:

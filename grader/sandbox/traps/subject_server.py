@@ -5,6 +5,7 @@ their text, and what was printed. Names with two underscores cannot be read, and
 """
 
 import contextlib
+import copy
 import io
 import re
 import types
@@ -13,6 +14,7 @@ from typing import Any
 
 import torch
 from msgspec import Struct, structs
+from torch.utils.hooks import RemovableHandle
 
 from grader.sandbox.protocol import MAX_TEXT
 from grader.sandbox.text import cut, sendable
@@ -144,7 +146,7 @@ class SubjectServer:
             value = self._run(request, arguments, keywords)
             is_grad_enabled = torch.is_grad_enabled()
         dtype = str(torch.get_default_dtype()).removeprefix("torch.")
-        is_new = request.action == "build" and isinstance(self._subject, type)
+        is_new = request.action == "copy" or (request.action == "build" and isinstance(self._subject, type))
         self._target = number = self._made if is_new else request.target
         item = self._objects.get(number)
         bound = self._bound_values(item, writer)
@@ -189,6 +191,10 @@ class SubjectServer:
                 self._keep(value)
             return value
         part = self._part(request.target, request.path)
+        if request.action == "copy":
+            value = copy.deepcopy(part)
+            self._keep(value)
+            return value
         if request.action == "read":
             _require_readable(request.name)
             return getattr(part, request.name)
@@ -202,7 +208,7 @@ class SubjectServer:
             raise TypeError("methods of a text cannot be called from a test")
         called = getattr(part, request.name) if request.name else part
         value = called(*arguments, **keywords)
-        if request.name == "__iter__":
+        if request.name == "__iter__" or isinstance(value, RemovableHandle):
             self._keep(value)
             return value
         return None if value is part else value
