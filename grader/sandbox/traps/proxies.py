@@ -82,6 +82,8 @@ class Remote:
         optimizer = self._optimizers.get(target)
         groups = optimizer.changes(writer) if optimizer is not None else []
         writer.require_sendable()
+        for model in models:
+            shipping.require_no_hooks(model)
         shipped = [shipping.pack(model, writer) for model in models]
         data = self._modules.get(target)
         bound = self._bound.get(target, [])

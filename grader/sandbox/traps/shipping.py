@@ -13,11 +13,32 @@ from grader.sandbox.traps.messages import Layer, Pairs, Shipped
 from grader.sandbox.traps.values import Reader, Writer
 
 INNER = ("training", "_parameters", "_buffers", "_modules", "_non_persistent_buffers_set")
+HOOKS_OF_MODELS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
+HOOKS_OF_PARAMETERS = ("_backward_hooks", "_post_accumulate_grad_hooks")
+HOOKS_OF_OPTIMIZERS = ("_optimizer_step_pre_hooks", "_optimizer_step_post_hooks")
 PLAIN = (bool, int, float, str, tuple, list, type(None), torch.dtype)
 
 
 class NotShippedError(TypeError):
     """A model or an optimizer of the test has parts that are not torch's own."""
+
+
+def require_no_hooks(value: Any) -> None:
+    """Raise `NotShippedError` for a model or an optimizer of the test with hooks, which the subject would not call."""
+    if isinstance(value, torch.optim.Optimizer):
+        kind, found = "an optimizer", _has_any(value, HOOKS_OF_OPTIMIZERS)
+    else:
+        kind = "a model"
+        found = any(_has_any(part, HOOKS_OF_MODELS) for part in value.modules())
+        found = found or any(_has_any(each, HOOKS_OF_PARAMETERS) for each in value.parameters())
+    if found:
+        raise NotShippedError(
+            f"the subject cannot get {kind} with hooks; remove them, or compare the weights before and after the call"
+        )
+
+
+def _has_any(value: Any, names: Sequence[str]) -> bool:
+    return any(getattr(value, name, None) for name in names)
 
 
 def pack(value: Any, writer: Writer) -> Shipped:
@@ -36,7 +57,7 @@ def _layer(path: str, part: torch.nn.Module, writer: Writer) -> Layer:
     kind = type(part)
     if getattr(torch.nn, kind.__name__, None) is not kind:
         raise NotShippedError(
-            f"a model with a layer of type {kind.__name__} cannot be given to the subject; "
+            f"the subject cannot get a model with a layer of type {kind.__name__}; "
             "build the model of torch.nn's own layers, such as nn.Sequential"
         )
     plain = {name: value for name, value in vars(part).items() if name not in INNER and type(value) in PLAIN}
@@ -61,7 +82,7 @@ def _pack_optimizer(value: torch.optim.Optimizer, writer: Writer) -> Shipped:
     kind = type(value)
     if getattr(torch.optim, kind.__name__, None) is not kind:
         raise NotShippedError(
-            f"an optimizer of type {kind.__name__} cannot be given to the subject; use one of torch.optim"
+            f"the subject cannot get an optimizer of type {kind.__name__}; give it one of torch.optim"
         )
     groups = [{**group, "params": list(group["params"])} for group in value.param_groups]
     state = [[parameter, dict(entries)] for parameter, entries in value.state.items()]

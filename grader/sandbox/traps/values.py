@@ -5,6 +5,7 @@ from collections.abc import Set as AbstractSet
 from itertools import islice
 from typing import Any
 
+import numpy as np
 import torch
 
 from grader.sandbox.protocol import MAX_ITEMS, MAX_TEXT, TensorValue
@@ -100,7 +101,9 @@ class Writer:
         if kind is torch.Tensor or kind is torch.nn.Parameter:
             obstacle = why_not_sent(value)
             return self._unknown(obstacle, USUAL_TENSOR) if obstacle else Ref(place=self.place(value))
-        found = _simple(value)
+        if issubclass(kind, np.ndarray):
+            return self._unknown("a numpy array", "a tensor: torch.from_numpy(array)")
+        found = _simple(value.item() if issubclass(kind, np.generic) else value)
         if found is None and depth < MAX_DEPTH:
             found = self._container(value, depth + 1)
         return found or self._unknown(f"an object of type {type_name(kind)}", USUAL)

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
@@ -79,3 +80,30 @@ def test_a_sparse_tensor_is_refused_in_words() -> None:
 def test_a_function_of_the_test_cannot_return_an_object() -> None:
     with pytest.raises(TypeError, match="the subject cannot get an object of type object"):
         subject_of(lambda function: function())(lambda: [object()])
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (np.int64(3), 3),
+        (np.float32(0.5), 0.5),
+        (np.float64(0.1), 0.1),
+        (np.bool_(True), True),
+        ([np.int32(3)], [3]),
+        (np.arange(2).shape, (2,)),
+    ],
+    ids=lambda each: type(each).__name__,
+)
+def test_numbers_of_numpy_arrive_as_numbers_of_python(value: Any, expected: Any) -> None:
+    assert subject_of(seen)(value) == repr(expected)
+
+
+def test_a_number_of_numpy_returns() -> None:
+    assert type(subject_of(lambda: np.float64(0.5))()) is float
+
+
+def test_an_array_of_numpy_is_refused_in_words() -> None:
+    with pytest.raises(
+        TypeError, match=r"^the subject cannot get a numpy array; give it a tensor: torch.from_numpy\(array\)$"
+    ):
+        subject_of(seen)([np.ones(3)])

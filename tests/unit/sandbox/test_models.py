@@ -1,5 +1,6 @@
 """Models and optimizers of a test, as a subject gets them."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -34,3 +35,51 @@ def test_a_function_of_a_test_cannot_return_a_model() -> None:
     remote = remote_of(lambda function: function())
     with pytest.raises(TypeError, match="cannot return a model"):
         remote.act("build", [lambda: two_models()[0]])
+
+
+HOOKS: dict[str, Callable[[torch.nn.Module], Any]] = {
+    "forward": lambda model: model.register_forward_hook(print),
+    "forward_pre": lambda model: model.register_forward_pre_hook(print),
+    "full_backward": lambda model: model.register_full_backward_hook(print),
+    "full_backward_pre": lambda model: model.register_full_backward_pre_hook(print),
+    "of a parameter": lambda model: next(model.parameters()).register_hook(print),
+}
+
+
+@pytest.mark.parametrize("kind", HOOKS)
+def test_a_model_with_a_hook_is_refused(kind: str) -> None:
+    def subject(model: Any) -> float:
+        return float(model(torch.ones(1, 2)).detach())
+
+    model = two_models()[1]
+    handle = HOOKS[kind](model)
+    remote = remote_of(subject)
+    with pytest.raises(TypeError, match="the subject cannot get a model with hooks; remove them, or compare"):
+        remote.act("build", [torch.nn.Sequential(model)])
+    handle.remove()
+    assert remote.act("build", [torch.nn.Sequential(model)]) == 2.0
+
+
+def test_an_optimizer_with_a_hook_is_refused() -> None:
+    optimizer = torch.optim.SGD(two_models()[1].parameters(), lr=0.1)
+    optimizer.register_step_post_hook(print)
+    with pytest.raises(TypeError, match="the subject cannot get an optimizer with hooks"):
+        remote_of(lambda _optimizer: None).act("build", [optimizer])
+
+
+def test_a_hook_of_the_subject_stays_with_the_subject() -> None:
+    def subject(model: Any) -> None:
+        model.register_forward_hook(lambda *_: None)
+
+    model = two_models()[0]
+    remote_of(subject).act("build", [model])
+    assert not model._forward_hooks
+
+
+class Own(torch.nn.Linear):
+    """A layer of the test's own class."""
+
+
+def test_a_model_of_an_own_class_is_refused() -> None:
+    with pytest.raises(TypeError, match=r"^the subject cannot get a model with a layer of type Own; build"):
+        remote_of(lambda _model: None).act("build", [Own(1, 1)])
