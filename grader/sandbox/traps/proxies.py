@@ -5,7 +5,6 @@ travel with the next call. Gradients flow through calls. Exceptions arrive as th
 """
 
 import builtins
-import copy
 import sys
 import types
 from collections import OrderedDict, defaultdict
@@ -362,9 +361,7 @@ class OptimizerData:
         for own, new in zip(self.groups, groups, strict=True):
             own.clear()
             own.update(new)
-        self._known = [
-            {name: copy.deepcopy(each) for name, each in group.items() if name != "params"} for group in groups
-        ]
+        self._known = [{name: _snapshot(each) for name, each in group.items() if name != "params"} for group in groups]
 
     def changes(self, writer: Writer) -> list[dict[str, Value]]:
         """Return the entries that the test has changed, one dictionary for each group."""
@@ -378,10 +375,23 @@ class OptimizerData:
         ]
 
 
+def _snapshot(value: Any) -> Any:
+    """Return a copy of an entry of a parameter group, without copying objects of the subject."""
+    if isinstance(value, torch.Tensor):
+        return value.detach().clone()
+    if isinstance(value, tuple | list):
+        return [_snapshot(each) for each in value]
+    return dict(value) if isinstance(value, dict) else value
+
+
 def _is_unchanged(known: Any, value: Any) -> bool:
-    if isinstance(value, torch.Tensor) or isinstance(known, torch.Tensor):
-        return type(value) is type(known) and same(known, value)
-    return isinstance(value, Opaque) or (type(value) is type(known) and bool(value == known))
+    """Return whether an entry is as in its snapshot."""
+    if isinstance(value, torch.Tensor):
+        return isinstance(known, torch.Tensor) and same(known, value)
+    if isinstance(value, tuple | list):
+        is_as_long = isinstance(known, list) and len(known) == len(value)
+        return is_as_long and all(_is_unchanged(*pair) for pair in zip(known, value, strict=True))
+    return isinstance(value, Opaque) or value is known or (type(value) is type(known) and bool(value == known))
 
 
 class Opaque:

@@ -58,6 +58,22 @@ def test_a_learning_rate_may_be_a_tensor() -> None:
     assert parameter.item() == 0.75
 
 
+def test_an_entry_may_be_a_list_of_tensors_or_an_object() -> None:
+    class Described(Descent):
+        def __init__(self, params: Any) -> None:
+            super().__init__(params)
+            self.param_groups[0].update(scales=[torch.ones(2), torch.ones(3)], owner=object(), betas=(0.5, 0.5))
+
+        def scales(self) -> list[Any]:
+            group = self.param_groups[0]
+            return [[each.tolist() for each in group["scales"]], list(group["betas"]), type(group["owner"]) is object]
+
+    optimizer = subject_of(Described)([one()])
+    optimizer.param_groups[0]["scales"][0][1] = 2.0
+    optimizer.param_groups[0]["betas"] = (0.5, 0.25)
+    assert optimizer.scales() == [[[1.0, 2.0], [1.0, 1.0, 1.0]], [0.5, 0.25], True]
+
+
 def test_a_new_entry_of_a_group_stays() -> None:
     optimizer = subject_of(Descent)([one()])
     optimizer.param_groups[0]["initial_lr"] = 2.0
