@@ -61,3 +61,8 @@ def test_where_every_sentence_ends_with_a_real_word(subject, gaussian):
     m, x = subject(12, 3), gaussian(2, 5, 12)
     real = torch.tensor([[1, 0, 0, 1, 1], [1, 1, 0, 0, 1]]).bool()
     assert torch.allclose(m(x, real), expected(m, x, real, 3), atol=1e-4)
+
+
+def test_heads_of_a_single_feature(subject, gaussian):
+    m, x, real = subject(4, 4), gaussian(2, 5, 4), torch.ones(2, 5).bool()
+    assert torch.allclose(m(x, real), expected(m, x, real, 4), atol=1e-4)

@@ -64,3 +64,11 @@ def test_learning_after_inference_mode(subject, gaussian):
     with torch.inference_mode():
         m(x)
     m(x).sum().backward()
+
+
+def test_gradients_of_a_large_loss(subject, gaussian):
+    m, x = subject(12, 2, 10.0).double(), gaussian(2, 5, 12).double()
+    one, other = x.clone().requires_grad_(), x.clone().requires_grad_()
+    (1e6 * m(one)).sum().backward()
+    (1e6 * expected(m, other, 2, 10.0)).sum().backward()
+    assert torch.allclose(one.grad, other.grad, rtol=1e-6, atol=1e-3)
