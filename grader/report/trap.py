@@ -1,6 +1,8 @@
 """Render the result of a trap: a page for the terminal, and JSON."""
 
+import itertools
 import math
+from collections.abc import Sequence
 
 import msgspec
 from msgspec import Struct
@@ -10,6 +12,7 @@ from grader.processes.deadlines import TEST_SECONDS, TRAP_SECONDS
 from grader.report.page import Line, beside, render_page
 from grader.report.phrases import Shell, counted, points
 from grader.report.printable import printable
+from grader.sandbox.text import listed_first
 from grader.sandbox.traps.messages import MAX_TESTS
 from grader.trap.counting import SUBSETS_POINTS
 from grader.trap.result import Caught, DefectResult, Standing, TestResult, TrapResult
@@ -17,9 +20,14 @@ from grader.trap.result import Caught, DefectResult, Standing, TestResult, TrapR
 LABEL_WIDTH = 12
 MAX_NAME = 44
 MAX_REASON = 180
-MAX_NUMBERS = 6
 SMALL_DIFFERENCE = 1e-3
 """A difference below this is a matter of rounding: another tolerance helps."""
+
+FAILED_ASSERTIONS = ("AssertionError", "Failed")
+"""The exceptions of `assert` and of `pytest.fail` and `pytest.raises`."""
+
+CLOSED_TO_TESTS = ("OSError", "FileNotFoundError", "PermissionError", "IsADirectoryError", "NotADirectoryError")
+"""The exceptions of code that needs files, other processes or a network."""
 
 FORMAT_VERSION = 1
 
@@ -32,7 +40,7 @@ REASONS = {
         "numbers of gaussian and torch"
     ),
     Standing.TOO_MANY: (
-        f"a trap may have at most {MAX_TESTS} tests, and each set of parameters counts as one; this test did not run"
+        f"a trap may have at most {MAX_TESTS} tests, and each set of parameters counts as one; further tests do not run"
     ),
     Standing.NOT_RUN: (
         f"all tests together used up {TRAP_SECONDS:g} s before this test had run on every right implementation"
@@ -80,10 +88,7 @@ def render_trap(
 
 def _rows(result: TrapResult, details: Details) -> list[Line]:
     """Return the rows of the tests, the defects and the counts."""
-    lines = [
-        _row("" if place else "right", _test_words(test, is_at_home=result.is_at_home))
-        for place, test in enumerate(result.tests)
-    ]
+    lines = [_row("" if place else "right", words) for place, words in enumerate(_tests_words(result))]
     lines += [
         _row("" if place else "defective", _defect_words(defect, details, is_decoy=result.is_decoy))
         for place, defect in enumerate(result.defects)
@@ -157,11 +162,25 @@ def _problem(result: TrapResult) -> str:
     return f"{place}{result.problem}"
 
 
-def _test_words(test: TestResult, *, is_at_home: bool) -> Text:
-    name = printable(test.name, MAX_NAME)
-    if test.standing is Standing.COUNTS:
-        return Text.assemble((name, "green"), f"  accepts {test.accepts} of {test.of}")
-    return Text.assemble((name, "yellow"), f"  does not count: {reason_of(test, is_at_home=is_at_home)}")
+def _tests_words(result: TrapResult) -> list[Text]:
+    """Return the rows of the tests. Parameters of one test that do not count for one reason share a row."""
+
+    def function_and_reason(test: TestResult) -> tuple[str, str]:
+        if test.standing is Standing.COUNTS:
+            return test.name, ""
+        return test.name.partition("[")[0], reason_of(test, is_at_home=result.is_at_home)
+
+    rows = []
+    for (_, reason), group in itertools.groupby(result.tests, function_and_reason):
+        first, *others = group
+        name = printable(first.name, MAX_NAME)
+        if first.standing is Standing.COUNTS:
+            rows.append(Text.assemble((name, "green"), f"  accepts {first.accepts} of {first.of}"))
+        elif others:
+            rows.append(Text.assemble((f"{name} and {len(others)} more", "yellow"), f"  do not count: {reason}"))
+        else:
+            rows.append(Text.assemble((name, "yellow"), f"  does not count: {reason}"))
+    return rows
 
 
 def reason_of(test: TestResult, *, is_at_home: bool = False) -> str:
@@ -172,7 +191,12 @@ def reason_of(test: TestResult, *, is_at_home: bool = False) -> str:
         return f"it fails on {_some_right(test)}; {_remedy(test)}"
     if test.standing is Standing.SOMETIMES:
         remedy = "choose inputs and a tolerance at which it always passes"
+        if len(test.fails_on) == test.of:
+            remedy += ", and use nothing that an earlier run has left"
         return f"it fails on {_some_right(test)}, but not at every seed; {remedy}"
+    if test.standing is Standing.TOO_LARGE:
+        where = "" if len(test.fails_on) == test.of else f" on {_some_right(test)}"
+        return f"{_at_line(test)}it runs out of memory{where}; use smaller sizes"
     if test.standing is Standing.FAILS_EARLY:
         return f"it fails before it calls the subject: {_at_line(test)}{printable(test.reason, MAX_REASON)}"
     if test.standing is Standing.ENDED:
@@ -183,8 +207,7 @@ def reason_of(test: TestResult, *, is_at_home: bool = False) -> str:
 def _some_right(test: TestResult) -> str:
     if len(test.fails_on) == test.of:
         return "every right implementation"
-    numbers = ", ".join(map(str, test.fails_on[:MAX_NUMBERS])) + (", ..." if len(test.fails_on) > MAX_NUMBERS else "")
-    return f"{len(test.fails_on)} of {test.of} right implementations (number {numbers})"
+    return f"{len(test.fails_on)} of {test.of} right implementations"
 
 
 def _failure(test: TestResult) -> str:
@@ -197,12 +220,24 @@ def _remedy(test: TestResult) -> str:
     if test.difference is None:
         if test.standing is Standing.FAILS_RIGHT:
             return f"{_at_line(test)}{printable(test.reason, MAX_REASON)}; test what the README promises, and no more"
-        return "read again what the README promises"
+        return _remedy_of_exception(test)
     if test.difference < SMALL_DIFFERENCE and math.isfinite(test.difference):
         allowed = f"your tolerance is {test.tolerance:.2g}" if test.tolerance else "your tolerance is 0"
         return f"the values differ by {test.difference:.2g}, {allowed}; use atol={_enough(test.difference):g}"
     place = "" if test.standing is Standing.FAILS_REFERENCE else _at_line(test)  # which `_failure` gives
     return f"{place}the values differ by {test.difference:.2g}, too much for rounding; test what the README promises"
+
+
+def _remedy_of_exception(test: TestResult) -> str:
+    """Return what would fix a test that fails on the reference, by the type of its exception."""
+    exception = test.reason.partition(":")[0]
+    if exception in FAILED_ASSERTIONS:
+        return "read again what the README promises"
+    if test.by_crash:
+        return "the subject raises this; use the subject as the README promises"
+    if exception in CLOSED_TO_TESTS:
+        return "a test can use no files, processes or network"
+    return "correct this line" if test.line else "correct the test"
 
 
 def _at_line(test: TestResult) -> str:
@@ -218,31 +253,39 @@ def _defect_words(defect: DefectResult, details: Details, *, is_decoy: bool) -> 
     kind = "version" if is_decoy else "extra" if defect.stretch else "defect"
     name = f"{kind} {defect.number}"
     if defect.caught is Caught.ALWAYS:
-        by = ", ".join(printable(name, MAX_NAME) for name in defect.by[:MAX_NUMBERS])
+        by = _listed(defect.by)
         crash = ", because the subject raises an exception" if defect.by_crash else ""
         title = f" ({printable(details.names[defect.number])})" if defect.number in details.names else ""
         return Text.assemble((name, "green"), f"{title}  caught by {by}{crash}")
     words = (
         "not caught"
         if defect.caught is Caught.NEVER
-        else "caught at some seeds; it counts only if a test fails at every seed"
+        else f"caught at some seeds by {_listed(defect.sometimes_by)}; it counts only if a test fails at every seed"
     )
     if defect.number in details.sizes:
         words += f"; in your gradings it was wrong {printable(details.sizes[defect.number])}"
     return Text.assemble((name, "red"), f"  {words}")
 
 
+def _listed(names: Sequence[str]) -> str:
+    """Return the first names of tests, and the number of the others."""
+    return listed_first([printable(name, MAX_NAME) for name in names])
+
+
 def _notes(result: TrapResult) -> list[str]:
-    idle = [
-        printable(test.name, MAX_NAME) for test in result.tests if test.standing is Standing.COUNTS and not test.catches
-    ]
+    counting = [test for test in result.tests if test.standing is Standing.COUNTS]
+    idle = [test.name for test in counting if not test.catches]
+    half_fixed_alone = [test.name for test in counting if 0 < test.catches == test.catches_half_fixed]
     notes = []
     if idle and not (result.is_at_home and not result.subsets.caught):  # there the row of the starter says it
         verb = "catches" if len(idle) == 1 else "catch"
         usual = (
             "The usual tests (of shapes, of a falling loss, of equal results after equal seeds) catch nothing either."
         )
-        notes.append(f"{', '.join(idle[:MAX_NUMBERS])} {verb} nothing. {usual}")
+        notes.append(f"{_listed(idle)} {verb} nothing. {usual}")
+    if half_fixed_alone and not result.is_at_home:
+        verb = "catches" if len(half_fixed_alone) == 1 else "catch"
+        notes.append(f"{_listed(half_fixed_alone)} {verb} half-fixed code alone, which earns no points.")
     changing = [test for test in result.tests if test.changed]
     notes += [
         f"{printable(test.name, MAX_NAME)} changes {test.changed}; the grader restored it after the test."
@@ -262,13 +305,26 @@ def _next(result: TrapResult, shell: Shell) -> str:
     if result.problem:
         return f"edit {result.file}, then run python -m grader trap {result.exercise} again."
     if result.catches_all():
-        return "hand it in as your course asks; python -m grader names the next hunt."
+        hand_in = "hand it in as your course asks; python -m grader names the next hunt."
+        return f"{_missing_point(result)}, or {hand_in}" if _misses_a_subset(result) else hand_in
     if not any(test.standing is Standing.COUNTS for test in result.tests):
         return "fix one of the tests: no test counts yet."
     return (
         f"find a sentence of exercises/{result.exercise}/README.md that no test checks. Think of both modes, "
         "gradients, dtypes, memory layouts, large inputs and errors."
     )
+
+
+def _misses_a_subset(result: TrapResult) -> bool:
+    """Return whether the point for all subsets of the defects is missing."""
+    return not result.is_at_home and not result.is_decoy and result.subsets.caught < result.subsets.of
+
+
+def _missing_point(result: TrapResult) -> str:
+    """Return how to earn the point for all subsets, if every defect that is not extra is caught."""
+    missed = [f"extra {each.number}" for each in result.defects if each.caught is not Caught.ALWAYS]
+    what = listed_first(missed) or "the combinations that no test catches"
+    return f"write a test that catches {what}, for the point of the combinations"
 
 
 def _total(result: TrapResult, *, has_seed: bool) -> Text:

@@ -1,5 +1,6 @@
 """Decide which tests count and what they catch. Pure functions of the outcomes on all implementations."""
 
+import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from msgspec import Struct, structs
@@ -12,6 +13,9 @@ from grader.trap.session import BY_ITSELF, Ending, TestOutcome
 
 SUBSETS_POINTS = 1.0
 """The points for catching every subset of the defects."""
+
+OUT_OF_MEMORY = re.compile(r"MemoryError|DefaultCPUAllocator: |bad_alloc|[Cc]an(?:no|')t allocate memory")
+"""How Python, torch and NumPy report that memory could not be allocated."""
 
 
 class Observation(Struct, frozen=True, kw_only=True):
@@ -27,7 +31,7 @@ def count_tests(names: Sequence[str], observations: Sequence[Observation], *, is
     """Return the standing of each test, and what it caught."""
     undetermined = _undetermined(observations, is_time_up=is_time_up)
     right = [each for each in observations if each.implementation.role is Role.RIGHT]
-    defective = [each for each in observations if each.implementation.role is not Role.RIGHT]
+    faulty = [each for each in observations if each.implementation.role is not Role.RIGHT]
     results = []
     for number, name in enumerate(names):
         if number >= MAX_TESTS:
@@ -43,9 +47,8 @@ def count_tests(names: Sequence[str], observations: Sequence[Observation], *, is
             key=lambda report: report.difference or 0.0,
             default=None,
         )
-        shown = next(
-            (each.report for each in failed if each.ending not in BY_ITSELF), failed[0].report if failed else None
-        )
+        telling = (each for each in failed if each.ending not in BY_ITSELF or OUT_OF_MEMORY.search(each.report.reason))
+        shown = next((each.report for each in telling), failed[0].report if failed else None)
         changed = next((each.report.changed for _, outcomes in ran for each in outcomes if each.report.changed), "")
         results.append(
             TestResult(
@@ -56,10 +59,14 @@ def count_tests(names: Sequence[str], observations: Sequence[Observation], *, is
                 fails_on=tuple(failing),
                 reason=shown.reason if shown else "",
                 line=shown.line if shown else 0,
+                by_crash=shown.by_crash if shown else False,
                 difference=worst.difference if worst else None,
                 tolerance=worst.tolerance if worst else 0.0,
                 changed=changed,
-                catches=sum(_fails_always(each, number) for each in defective),
+                catches=sum(_fails_always(each, number) for each in faulty),
+                catches_half_fixed=sum(
+                    _fails_always(each, number) for each in faulty if each.implementation.role is Role.HALF_MENDED
+                ),
             )
         )
     return results
@@ -81,13 +88,15 @@ def _standing(
         return Standing.ENDED
     if not any(each.calls for _, outcomes in ran for each in outcomes):
         return Standing.FAILS_EARLY if failed else Standing.NEVER_CALLS
+    if number in undetermined:
+        return Standing.OTHER_CAUSE
     if failed:
+        if any(OUT_OF_MEMORY.search(each.report.reason) for each in failed):
+            return Standing.TOO_LARGE
         if any(0 < sum(each.passed for each in outcomes) < len(outcomes) for _, outcomes in ran):
             return Standing.SOMETIMES
         is_reference_failing = not any(each.passed for each in ran[0][1])
         return Standing.FAILS_REFERENCE if is_reference_failing else Standing.FAILS_RIGHT
-    if number in undetermined:
-        return Standing.OTHER_CAUSE
     return Standing.NOT_RUN if is_time_up else Standing.COUNTS
 
 
@@ -154,7 +163,7 @@ def count_defects(
     for each in sorted(single, key=lambda observation: observation.implementation.number):
         number = each.implementation.number
         always = [test for test in counting if _fails_always(each, test)]
-        sometimes = any(_fails_sometimes(each, test) for test in counting)
+        sometimes = [test for test in counting if _fails_sometimes(each, test)]
         crashes = [all(outcome.report.by_crash for outcome in _of(each.outcomes, test)) for test in always]
         found.append(
             DefectResult(
@@ -162,6 +171,7 @@ def count_defects(
                 stretch=number in stretch,
                 caught=Caught.ALWAYS if always else Caught.SOMETIMES if sometimes else Caught.NEVER,
                 by=tuple(tests[test].name for test in always),
+                sometimes_by=tuple(tests[test].name for test in sometimes if test not in always),
                 by_crash=bool(crashes) and all(crashes),
             )
         )

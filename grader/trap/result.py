@@ -32,6 +32,8 @@ class Standing(StrEnum):
     """It fails on the same right implementation at some seeds and not at others."""
     TOO_SLOW = "too_slow"
     """It takes too long on a right implementation."""
+    TOO_LARGE = "too_large"
+    """It runs out of memory on a right implementation."""
     ENDED = "ended"
     """It ends its process."""
     OTHER_CAUSE = "other_cause"
@@ -64,6 +66,8 @@ class TestResult(Struct, frozen=True, kw_only=True):
     reason: str = ""
     """The type and text of the first exception on a right implementation."""
     line: int = 0
+    by_crash: bool = False
+    """True if this exception came from the subject."""
     difference: float | None = None
     """The largest difference in a failed comparison of tensors on right implementations."""
     tolerance: float = 0.0
@@ -72,6 +76,8 @@ class TestResult(Struct, frozen=True, kw_only=True):
     """The first of torch's settings that it changed; empty if it changed none."""
     catches: int = 0
     """The defective and half-fixed implementations that it catches."""
+    catches_half_fixed: int = 0
+    """The half-fixed implementations that it catches."""
 
 
 class DefectResult(Struct, frozen=True, kw_only=True):
@@ -83,6 +89,9 @@ class DefectResult(Struct, frozen=True, kw_only=True):
     stretch: bool
     caught: Caught
     by: tuple[str, ...] = ()
+    """The tests that catch it at every seed."""
+    sometimes_by: tuple[str, ...] = ()
+    """The tests that catch it at some seeds."""
     by_crash: bool = False
     """True if each of these tests fails because the subject raised an exception."""
 

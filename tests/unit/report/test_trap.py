@@ -1,0 +1,96 @@
+"""The page of a trap: the reason why a test does not count, and what to change."""
+
+import pytest
+from msgspec import structs
+
+from grader.report.trap import reason_of, render_trap
+from grader.trap.result import Caught, Count, DefectResult, Standing, TrapResult
+from grader.trap.result import TestResult as JudgedTest
+
+RIGHT = 9
+
+
+def judged(name: str = "test_a", standing: Standing = Standing.COUNTS, **fields: object) -> JudgedTest:
+    return structs.replace(JudgedTest(name=name, standing=standing, of=RIGHT, accepts=RIGHT, catches=1), **fields)
+
+
+def page_of(*tests: JudgedTest, **fields: object) -> str:
+    defect = DefectResult(number=1, max_points=7.0, points=7.0, stretch=False, caught=Caught.ALWAYS, by=("test_a",))
+    result = TrapResult(exercise="exercise_03", file="trap.py", seed=1, tests=tests, defects=(defect,))
+    return render_trap(structs.replace(result, **fields), width=400, has_next=True)
+
+
+@pytest.mark.parametrize(
+    ("reason", "fields", "remedy"),
+    [
+        ("AssertionError", {}, "read again what the README promises"),
+        ("Failed: DID NOT RAISE ValueError", {}, "read again what the README promises"),
+        ("TypeError: unsupported operand", {}, "correct this line"),
+        ("ModuleNotFoundError: No module named 'jax'", {}, "correct this line"),
+        ("NameError: x", {"line": 0}, "correct the test"),
+        ("TypeError: forward() takes 2", {"by_crash": True}, "the subject raises this; use the subject as the README"),
+        ("FileNotFoundError: [Errno 2]", {}, "a test can use no files, processes or network"),
+    ],
+)
+def test_the_remedy_for_a_failure_on_the_reference_depends_on_the_exception(
+    reason: str, fields: dict[str, object], remedy: str
+) -> None:
+    test = judged(standing=Standing.FAILS_REFERENCE, reason=reason, line=3)
+    assert remedy in reason_of(structs.replace(test, **fields))
+
+
+def test_right_implementations_that_nobody_can_look_at_are_counted_without_their_numbers() -> None:
+    test = judged(standing=Standing.FAILS_RIGHT, fails_on=(2, 3, 5), reason="AttributeError: m", line=4)
+    assert reason_of(test) == (
+        "it fails on 3 of 9 right implementations; line 4: AttributeError: m; "
+        "test what the README promises, and no more"
+    )
+
+
+def test_a_test_that_fails_everywhere_at_some_seeds_may_depend_on_its_earlier_runs() -> None:
+    some = judged(standing=Standing.SOMETIMES, fails_on=(2, 3))
+    assert reason_of(some).endswith("choose inputs and a tolerance at which it always passes")
+    everywhere = structs.replace(some, fails_on=tuple(range(1, RIGHT + 1)))
+    assert reason_of(everywhere).endswith("always passes, and use nothing that an earlier run has left")
+
+
+@pytest.mark.parametrize(("fails_on", "where"), [((4,), " on 1 of 9 right implementations"), ((*range(9),), "")])
+def test_a_test_that_runs_out_of_memory_should_use_smaller_sizes(fails_on: tuple[int, ...], where: str) -> None:
+    test = judged(standing=Standing.TOO_LARGE, fails_on=fails_on, line=6, reason="RuntimeError: can't allocate memory")
+    assert reason_of(test) == f"line 6: it runs out of memory{where}; use smaller sizes"
+
+
+def test_parameters_that_do_not_count_for_one_reason_share_a_row() -> None:
+    tests = [judged(f"test_sum[{number}]", Standing.TOO_MANY) for number in range(5)]
+    page = page_of(judged("test_sum[9]"), *tests, judged("test_b", Standing.TOO_MANY))
+    assert "test_sum[9]  accepts 9 of 9\n" in page
+    assert "test_sum[0] and 4 more  do not count: a trap may have at most 12 tests" in page
+    assert "test_b  does not count: a trap may have at most 12 tests" in page
+    assert "test_sum[1]" not in page
+
+
+def test_lists_of_tests_end_with_the_number_of_the_others() -> None:
+    names = tuple(f"test_{number}" for number in range(6))
+    caught = DefectResult(number=1, stretch=False, caught=Caught.ALWAYS, by=names)
+    page = page_of(*(judged(name, catches=0) for name in names), defects=(caught,))
+    assert "defect 1  caught by test_0, test_1, test_2, test_3, and 2 more\n" in page
+    assert "test_0, test_1, test_2, test_3, and 2 more catch nothing." in page
+
+
+def test_a_test_that_catches_at_some_seeds_or_half_fixed_code_alone_is_named() -> None:
+    caught = DefectResult(number=1, stretch=False, caught=Caught.SOMETIMES, sometimes_by=("test_a",))
+    page = page_of(judged("test_a"), judged("test_b", catches=2, catches_half_fixed=2), defects=(caught,))
+    assert "defect 1  caught at some seeds by test_a; it counts only if a test fails at every seed\n" in page
+    assert "test_b catches half-fixed code alone, which earns no points.\n" in page
+
+
+def test_the_point_for_the_combinations_is_named_before_the_hand_in() -> None:
+    caught = DefectResult(number=1, stretch=False, caught=Caught.ALWAYS, by=("test_a",))
+    extra = DefectResult(number=2, stretch=True, caught=Caught.NEVER)
+    point = "for the point of the combinations, or hand it in as your course asks"
+    page = page_of(judged(), defects=(caught, extra), subsets=Count(caught=2, of=3))
+    assert f"Next: write a test that catches extra 2, {point}" in page
+    both = (caught, structs.replace(extra, caught=Caught.ALWAYS, by=("test_a",)))
+    page = page_of(judged(), defects=both, subsets=Count(caught=2, of=3))
+    assert f"Next: write a test that catches the combinations that no test catches, {point}" in page
+    assert "Next: hand it in as" in page_of(judged(), defects=both, subsets=Count(caught=3, of=3))
