@@ -42,9 +42,7 @@ REASONS = {
     Standing.TOO_MANY: (
         f"a trap may have at most {MAX_TESTS} tests, and each set of parameters counts as one; further tests do not run"
     ),
-    Standing.NOT_RUN: (
-        f"all tests together used up {TRAP_SECONDS:g} s before this test had run on every right implementation"
-    ),
+    Standing.NOT_RUN: f"no time was left for all its runs; all tests together may take {TRAP_SECONDS:g} s",
 }
 """The reasons to set a test aside that need no numbers of the test."""
 
@@ -199,6 +197,14 @@ def reason_of(test: TestResult, *, is_at_home: bool = False) -> str:
         return f"{_at_line(test)}it runs out of memory{where}; use smaller sizes"
     if test.standing is Standing.FAILS_EARLY:
         return f"it fails before it calls the subject: {_at_line(test)}{printable(test.reason, MAX_REASON)}"
+    if test.standing is Standing.TOO_COSTLY:
+        return (
+            f"its runs took {test.seconds:g} s of the {TRAP_SECONDS:g} s for all tests, so it was stopped to leave "
+            "time for the others; use smaller sizes or fewer calls"
+        )
+    if test.standing is Standing.OVER_LIMIT:
+        reason = printable(test.reason, MAX_REASON) or "it exchanges too much data with the subject in all runs"
+        return f"{reason}; use smaller sizes or fewer calls"
     if test.standing is Standing.ENDED:
         return f"{printable(test.reason, MAX_REASON)}; end a test with an assertion, not by leaving the process"
     return REASONS[test.standing]
@@ -292,9 +298,14 @@ def _notes(result: TrapResult) -> list[str]:
         for test in changing
     ]
     if result.is_time_up:
+        slowest = max(result.tests, key=lambda test: test.seconds, default=None)
+        most = (
+            f" {printable(slowest.name, MAX_NAME)} took {slowest.seconds:g} s." if slowest and slowest.seconds else ""
+        )
         notes.append(
-            f"The {TRAP_SECONDS:g} s for all tests were up, so some implementations were left out. "
-            "Use smaller sizes or fewer iterations."
+            f"The tests used up the {TRAP_SECONDS:g} s that all their runs may take, so some implementations were left "
+            f"out.{most} This time does not include starting processes and waiting for a busy machine. "
+            "Use smaller sizes or fewer calls."
         )
     return notes
 

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
 
 from msgspec import Struct, structs
 
@@ -13,6 +14,8 @@ from grader.trap.session import BY_ITSELF, Ending, TestOutcome
 
 SUBSETS_POINTS = 1.0
 """The points for catching every subset of the defects."""
+
+NOTHING: Mapping[int, Any] = {}
 
 OUT_OF_MEMORY = re.compile(r"MemoryError|DefaultCPUAllocator: |bad_alloc|[Cc]an(?:no|')t allocate memory")
 """How Python, torch and NumPy report that memory could not be allocated."""
@@ -27,9 +30,20 @@ class Observation(Struct, frozen=True, kw_only=True):
     """The outcomes on recorded replies of the runs that ended by themselves; None if there was no replay."""
 
 
-def count_tests(names: Sequence[str], observations: Sequence[Observation], *, is_time_up: bool) -> list[TestResult]:
-    """Return the standing of each test, and what it caught."""
-    undetermined = _undetermined(observations, is_time_up=is_time_up)
+def count_tests(
+    names: Sequence[str],
+    observations: Sequence[Observation],
+    *,
+    is_time_up: bool,
+    stopped: Mapping[int, Standing] = NOTHING,
+    seconds: Mapping[int, float] = NOTHING,
+) -> list[TestResult]:
+    """Return the standing of each test, and what it caught.
+
+    `stopped` has the standings of the tests that did not run on every implementation. `seconds` has the time of each
+    test, for the tests whose standing depends on it.
+    """
+    undetermined = _undetermined(observations, stopped, is_time_up=is_time_up)
     right = [each for each in observations if each.implementation.role is Role.RIGHT]
     faulty = [each for each in observations if each.implementation.role is not Role.RIGHT]
     results = []
@@ -42,6 +56,8 @@ def count_tests(names: Sequence[str], observations: Sequence[Observation], *, is
         failing = [place for place, outcomes in ran if not all(outcome.passed for outcome in outcomes)]
         failed = [outcome for _, outcomes in ran for outcome in outcomes if not outcome.passed]
         standing = _standing(number, ran, failed, undetermined, is_time_up=is_time_up)
+        if standing in (Standing.COUNTS, Standing.NOT_RUN) and number in stopped:
+            standing = stopped[number]
         worst = max(
             (each.report for each in failed if each.report.difference is not None),
             key=lambda report: report.difference or 0.0,
@@ -63,6 +79,7 @@ def count_tests(names: Sequence[str], observations: Sequence[Observation], *, is
                 difference=worst.difference if worst else None,
                 tolerance=worst.tolerance if worst else 0.0,
                 changed=changed,
+                seconds=round(seconds.get(number, 0.0), 1) if is_time_up or number in stopped else 0.0,
                 catches=sum(_fails_always(each, number) for each in faulty),
                 catches_half_fixed=sum(
                     _fails_always(each, number) for each in faulty if each.implementation.role is Role.HALF_MENDED
@@ -84,6 +101,8 @@ def _standing(
         return Standing.NOT_RUN
     if any(each.ending is Ending.TIMED_OUT for each in failed):
         return Standing.TOO_SLOW
+    if any(each.ending is Ending.OVER_LIMIT for each in failed):
+        return Standing.OVER_LIMIT
     if any(each.ending is Ending.DIED for each in failed):
         return Standing.ENDED
     if not any(each.calls for _, outcomes in ran for each in outcomes):
@@ -104,11 +123,11 @@ def _of(outcomes: Iterable[TestOutcome], number: int) -> list[TestOutcome]:
     return [each for each in outcomes if each.test == number]
 
 
-def _undetermined(observations: Sequence[Observation], *, is_time_up: bool) -> set[int]:
+def _undetermined(observations: Sequence[Observation], stopped: Collection[int], *, is_time_up: bool) -> set[int]:
     """Return the tests that have two outcomes after the same transcript, or a different outcome on recorded replies.
 
     A run that hung or ended its process was not replayed. A replay without an outcome counts as a different one, unless
-    the time is up.
+    the time is up or the test was stopped.
     """
     known: dict[tuple[int, int, str], bool] = {}
     found = set()
@@ -121,7 +140,7 @@ def _undetermined(observations: Sequence[Observation], *, is_time_up: bool) -> s
             continue
         replayed = {(outcome.test, outcome.seed): outcome for outcome in each.replayed}
         for outcome in each.outcomes:
-            if outcome.ending not in BY_ITSELF:
+            if outcome.ending not in BY_ITSELF or outcome.test in stopped:
                 continue
             other = replayed.get((outcome.test, outcome.seed))
             if other is None:

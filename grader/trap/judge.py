@@ -30,7 +30,7 @@ from grader.trap.counting import (
 )
 from grader.trap.implementations import Home, Implementation, Role, implementations_at_home, implementations_of
 from grader.trap.relay import Relay
-from grader.trap.result import TrapResult
+from grader.trap.result import Standing, TrapResult
 from grader.trap.session import BY_ITSELF, Ending, Trap, TrapSession
 
 SEED_COUNT = 3
@@ -117,10 +117,12 @@ class _Judgement:
         self._is_time_up = False
         self._dropped: set[int] = set()
         """Tests that are set aside already, and that cost time."""
+        relay.budget.plan(sum(map(self._planned_runs, implementations)))
 
     def result(self, started: float, lanes: int) -> TrapResult:
         """Run the trap and return its result. The reference is first and alone, because it decides which tests run."""
         first, *others = self._implementations
+        self._relay.budget.plan(-self._planned_runs(first))
         session = self._relay.run(first.source, seeds=self._seeds)
         if session.is_collected:
             self._observe(first, session)
@@ -130,7 +132,15 @@ class _Judgement:
             self._run_in_lanes(tasks, lanes)
         order = {id(each): place for place, each in enumerate(self._implementations)}
         self._observations.sort(key=lambda observation: order[id(observation.implementation)])
-        tests = count_tests(session.names, self._observations, is_time_up=self._is_time_up)
+        stopped = dict.fromkeys(self._relay.budget.too_costly, Standing.TOO_COSTLY)
+        stopped |= dict.fromkeys(self._relay.budget.too_large, Standing.OVER_LIMIT)
+        tests = count_tests(
+            session.names,
+            self._observations,
+            is_time_up=self._is_time_up,
+            stopped=stopped,
+            seconds=self._relay.budget.seconds,
+        )
         defects = count_defects(self._exercise, tests, self._observations)
         subsets = count_caught(tests, self._observations, (Role.DEFECTIVE, Role.COMBINED))
         result = TrapResult(
@@ -179,11 +189,21 @@ class _Judgement:
 
     def _runs(self, implementation: Implementation) -> list[TestRun]:
         """Return the runs of all tests that are not set aside yet."""
+        seeds = self._seeds_of(implementation)
+        self._relay.budget.plan(-self._planned_runs(implementation))
+        stopped = self._dropped | self._relay.budget.too_costly
+        collected = {outcome.test for outcome in self._observations[0].outcomes}
+        return [TestRun(test=test, seed=seed) for seed in seeds for test in sorted(collected - stopped)]
+
+    def _seeds_of(self, implementation: Implementation) -> list[int]:
         is_wrong_fix = implementation.role is Role.DEFECTIVE and not self._exercise.defects  # a decoy has many
         is_at_every_seed = implementation.role in EVERY_SEED and (self._is_proof or not is_wrong_fix)
-        seeds = self._seeds if is_at_every_seed else self._seeds[:1]
-        collected = {outcome.test for outcome in self._observations[0].outcomes}
-        return [TestRun(test=test, seed=seed) for seed in seeds for test in sorted(collected - self._dropped)]
+        return self._seeds if is_at_every_seed else self._seeds[:1]
+
+    def _planned_runs(self, implementation: Implementation) -> int:
+        """Return how often a test may run on an implementation, replays included."""
+        is_replayed = implementation.role is Role.DEFECTIVE
+        return len(self._seeds_of(implementation)) * (2 if is_replayed else 1)
 
     def _replay(self, session: TrapSession) -> None:
         """Run the tests on the reference's recorded replies, at a random moment among the other implementations.

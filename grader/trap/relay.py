@@ -1,9 +1,11 @@
 """Run a trap on one implementation: relay frames between the test worker and the subject's, and keep the transcript."""
 
 import hashlib
+import itertools
 import math
 import threading
 import time
+from collections import Counter
 from collections.abc import Sequence
 from contextlib import closing
 
@@ -37,39 +39,96 @@ from grader.trap.replies import RecordedReplies, SubjectWorker, patiently
 from grader.trap.session import BY_ITSELF, Ending, Exchange, RecordedRun, TestOutcome, Trap, TrapSession
 
 GRID_SECONDS = 0.001
-"""A reply reaches its test this long after the request, or 2, 4, 8, ... times as long."""
+"""A reply reaches its test this long after the request, or 2, 4, 8, ... times as long. Each request costs at least this
+much of a trap's time, so that the requests of a trap are limited however busy the machine is.
+"""
 
-MAX_TRANSCRIPTS_BYTES = 512 << 20
+MEGABYTE = 1 << 20
+
+MAX_TRANSCRIPTS_BYTES = 512 * MEGABYTE
 """The most bytes of all transcripts of a trap, which the examiner keeps for the replay."""
 
-MAX_TRANSCRIPT_BYTES = 128 << 20
+MAX_TRANSCRIPT_BYTES = 128 * MEGABYTE
 MAX_REQUESTS = 2000
-"""The most bytes and requests of one test worker."""
+"""The most bytes and requests of one run of a test."""
+
+
+RESERVE = 1.5
+"""The most expensive test runs as long as its next runs leave this times what the other tests need."""
+
+NEXT_RUNS = 3
+"""The runs of one test that begin, in all lanes, before its cost is known."""
+
+LARGE_SHARE = 0.25
+"""A test is expensive if all its runs would take more than this share of the trap's time."""
 
 
 class TimeUpError(Exception):
     """The trap has used all its time."""
 
 
+class OverLimitError(Exception):
+    """A run makes too many requests, or exchanges too much data with the subject."""
+
+
 class TrapBudget:
     """What a trap may still use, in all lanes together: seconds of its tests, and bytes of transcripts."""
 
     def __init__(self, seconds: float) -> None:
-        self.left = seconds
-        self._bytes = MAX_TRANSCRIPTS_BYTES
+        self.left = self._total = seconds
+        self._planned_runs = 0
+        """How often each test will run on the implementations that have not begun."""
+        self.seconds: dict[int, float] = {}
+        """The seconds that each test has used."""
+        self.too_costly: set[int] = set()
+        """The tests that do not run again, so that time is left for the others."""
+        self.too_large: set[int] = set()
+        """The tests that exchanged too much data in all their runs together."""
+        self._runs: Counter[int] = Counter()
+        """The runs of each test that have ended."""
+        self._bytes: Counter[int] = Counter()
         self._lock = threading.Lock()
 
-    def spend(self, seconds: float) -> None:
+    def spend(self, test: int, seconds: float) -> None:
         """Subtract the seconds of one run."""
         with self._lock:
             self.left -= max(0.0, seconds)
+            self.seconds[test] = self.seconds.get(test, 0.0) + max(0.0, seconds)
+            self._runs[test] += 1
+            self._stop_costly()
 
-    def keep(self, size: int) -> None:
-        """Subtract bytes of a transcript; raise `MalformedError` if there are too many."""
+    def plan(self, runs: int) -> None:
+        """Add to the runs of each test that have not begun."""
         with self._lock:
-            self._bytes -= size
-            if self._bytes < 0:
-                raise MalformedError("sent too much to the subject")
+            self._planned_runs += runs
+
+    def _stop_costly(self) -> None:
+        """Stop the most expensive tests when no more time is left than the others need."""
+        while True:
+            means = {
+                test: self.seconds[test] / runs for test, runs in self._runs.items() if test not in self.too_costly
+            }
+            if not means:
+                return
+            test = max(means, key=means.__getitem__)
+            own = means[test] * self._planned_runs
+            others = sum(means.values()) * self._planned_runs - own
+            is_in_time = self.left > own + others or self.left - NEXT_RUNS * means[test] > RESERVE * others
+            if is_in_time or len(means) == 1 or own < LARGE_SHARE * self._total:
+                return
+            self.too_costly.add(test)
+
+    def keep(self, test: int, size: int) -> None:
+        """Add bytes to the transcripts. If there are too many, raise `OverLimitError` for the test with the most."""
+        with self._lock:
+            self._bytes[test] += size
+            if self._bytes.total() > MAX_TRANSCRIPTS_BYTES and self._bytes[test] == max(self._bytes.values()):
+                self.too_large.add(test)
+                raise OverLimitError(_exchanges_too_much(MAX_TRANSCRIPTS_BYTES, "all runs"))
+
+
+def _exchanges_too_much(limit: int, where: str) -> str:
+    return f"it exchanges more than {limit // MEGABYTE} MB with the subject in {where}"
 
 
 class Relay:
@@ -113,7 +172,7 @@ class Relay:
             if is_first and not runs:
                 count = min(len(session.names), MAX_TESTS)
                 remaining = [TestRun(test=number, seed=seed) for seed in seeds for number in range(count)]
-            before, remaining = len(remaining), _remaining(remaining, session)
+            before, remaining = len(remaining), _remaining(remaining, session, self.budget.too_costly)
             if not is_first and len(remaining) == before:
                 break  # the process ended before any test
             is_first = False
@@ -123,10 +182,17 @@ class Relay:
         """Repeat the runs that ended by themselves, on recorded replies alone; no subject runs.
 
         A run that hangs, ends its process or makes other requests does so alone: another process repeats the runs after
-        it.
+        it. Tests that are too costly are left out, and another process repeats the runs after them.
         """
         session = TrapSession()
-        for recordings in recorded.processes:
+        too_costly = frozenset(self.budget.too_costly)
+        every = [
+            list(group)
+            for recordings in recorded.processes
+            for is_left_out, group in itertools.groupby(recordings, lambda each: each.run.test in too_costly)
+            if not is_left_out
+        ]
+        for recordings in every:
             remaining = recordings
             while remaining and not session.is_time_up:
                 before = len(session.outcomes)
@@ -160,10 +226,10 @@ class Relay:
             worker.kill()
 
 
-def _remaining(runs: Sequence[TestRun], session: TrapSession) -> list[TestRun]:
-    """Return the runs that have not ended, without tests that hang or end their process."""
+def _remaining(runs: Sequence[TestRun], session: TrapSession, too_costly: set[int]) -> list[TestRun]:
+    """Return the runs that have not ended, without tests that are too costly, hang or end their process."""
     ended = {(each.test, each.seed) for each in session.outcomes}
-    stopped = {each.test for each in session.outcomes if each.ending not in BY_ITSELF}
+    stopped = too_costly | {each.test for each in session.outcomes if each.ending not in BY_ITSELF}
     return [each for each in runs if (each.test, each.seed) not in ended and each.test not in stopped]
 
 
@@ -188,7 +254,8 @@ class _TestProcess:
         """The transcript when the last run ended, and the digest of this transcript and of the exchanges since."""
         self._exchanges: list[Exchange] = []
         """The exchanges since the last run ended."""
-        self._requests = self._bytes = 0
+        self._bytes = 0
+        """The bytes of the current run's transcript."""
         self._pending: list[TestRun] = []
         """The runs that have not begun. A worker learns of a run when the one before it has ended."""
         self._current: TestRun | None = None
@@ -226,6 +293,8 @@ class _TestProcess:
                 return
             self._note_problem(f"its tests could not be collected within {COLLECT_SECONDS:g} s")
             self._finish(Ending.TIMED_OUT, Finished(passed=False, reason="it took too long"))
+        except OverLimitError as error:
+            self._finish(Ending.OVER_LIMIT, Finished(passed=False, reason=str(error)))
         except (DiedError, MalformedError) as error:
             how = error if isinstance(error, DiedError) else "sent an invalid message"
             self._note_problem(f"its process {how}")
@@ -273,11 +342,13 @@ class _TestProcess:
             self._session.problem = self._session.problem or problem
 
     def _begin_next(self) -> None:
-        """Begin the next run, if there is one."""
+        """Begin the next run, if there is one. Recorded replies come in their order, so each of their runs begins."""
+        if isinstance(self._replies, SubjectWorker):
+            self._pending = [each for each in self._pending if each.test not in self._budget.too_costly]
         if not self._pending:
             self._is_over = True
             return
-        self._current, self._calls = self._pending.pop(0), 0
+        self._current, self._calls, self._bytes = self._pending.pop(0), 0, 0
         self._waited, self._loading = self._worker.waited(), 0.0
         self._started = self._moment(self._waited)
         self._digest.update(f"test {self._current.test} seed {self._current.seed}".encode())
@@ -295,7 +366,7 @@ class _TestProcess:
         if self._current is None:
             return
         waited = self._waited if ending is Ending.DIED else self._worker.waited()
-        self._budget.spend(self._spent(waited))
+        self._budget.spend(self._current.test, self._spent(waited))
         outcome = TestOutcome(
             test=self._current.test,
             seed=self._current.seed,
@@ -315,7 +386,7 @@ class _TestProcess:
 
     def _spent(self, waited: float) -> float:
         """Return the seconds of the current run that count."""
-        return self._moment(waited) - self._started - self._loading
+        return max(self._moment(waited) - self._started - self._loading, self._calls * GRID_SECONDS)
 
     def _moment(self, waited: float) -> float:
         """Return the time minus the examiner's own time and all waits for a processor; `waited` is the test's wait."""
@@ -323,10 +394,9 @@ class _TestProcess:
 
     def _answer(self, message: Ask, run: TestRun, noisy: int | None) -> None:
         self._calls += 1
-        self._requests += 1
-        self._keep(message.payload)
-        if self._requests > MAX_REQUESTS:
-            raise MalformedError("sent too many requests to the subject")
+        if self._calls > MAX_REQUESTS:
+            raise OverLimitError(f"it uses the subject more than {MAX_REQUESTS:,} times in one run")
+        self._keep(run, message.payload)
         started = time.monotonic()
         if run.seed != self._seed or (self._calls == 1 and self._replies.is_lost()):
             self._seed = run.seed
@@ -336,7 +406,7 @@ class _TestProcess:
         before = self._moment(self._waited)
         reply = self._replies.reply(message.payload, noise=self._seed == noisy)
         worked = self._moment(self._waited) - before
-        self._keep(reply)
+        self._keep(run, reply)
         self._exchanges.append(Exchange(request=message.payload, reply=reply))
         for part in (message.payload, reply):
             self._digest.update(len(part).to_bytes(8, "big") + part)
@@ -345,12 +415,12 @@ class _TestProcess:
             raise TimeUpError
         self._worker.send_test_message(Answer(payload=reply), time.monotonic() + TEST_SECONDS)
 
-    def _keep(self, payload: bytes) -> None:
-        """Count the bytes of a transcript; raise `MalformedError` if there are too many."""
+    def _keep(self, run: TestRun, payload: bytes) -> None:
+        """Count the bytes of a transcript; raise `OverLimitError` if there are too many."""
         self._bytes += len(payload)
         if self._bytes > MAX_TRANSCRIPT_BYTES:
-            raise MalformedError("sent too much to the subject")
-        self._budget.keep(len(payload))
+            raise OverLimitError(_exchanges_too_much(MAX_TRANSCRIPT_BYTES, "one run"))
+        self._budget.keep(run.test, len(payload))
 
 
 def _finite(report: Finished) -> Finished:

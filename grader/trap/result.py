@@ -34,6 +34,10 @@ class Standing(StrEnum):
     """It takes too long on a right implementation."""
     TOO_LARGE = "too_large"
     """It runs out of memory on a right implementation."""
+    OVER_LIMIT = "over_limit"
+    """It calls the subject too often, or exchanges too much data with it."""
+    TOO_COSTLY = "too_costly"
+    """All its runs together take so long that no time would be left for the other tests."""
     ENDED = "ended"
     """It ends its process."""
     OTHER_CAUSE = "other_cause"
@@ -74,6 +78,8 @@ class TestResult(Struct, frozen=True, kw_only=True):
     """The difference that this comparison allowed."""
     changed: str = ""
     """The first of torch's settings that it changed; empty if it changed none."""
+    seconds: float = 0.0
+    """The seconds of all its runs; 0 unless it was too costly or the time was up."""
     catches: int = 0
     """The defective and half-fixed implementations that it catches."""
     catches_half_fixed: int = 0
@@ -139,7 +145,8 @@ class TrapResult(Struct, frozen=True, kw_only=True):
 
     def depends_on_time(self) -> bool:
         """Return whether a busy machine may have changed the result."""
-        return self.is_time_up or any(each.standing in (Standing.TOO_SLOW, Standing.NOT_RUN) for each in self.tests)
+        by_time = (Standing.TOO_SLOW, Standing.TOO_COSTLY, Standing.NOT_RUN)
+        return self.is_time_up or any(each.standing in by_time for each in self.tests)
 
     def catches_all(self) -> bool:
         """Return whether every defect that is not extra is caught; at home, whether the starter is."""

@@ -23,10 +23,12 @@ class Ending(StrEnum):
     FAILED = "failed"
     TIMED_OUT = "timed_out"
     DIED = "died"
+    OVER_LIMIT = "over_limit"
+    """It made too many requests, or exchanged too much data with the subject."""
 
 
 BY_ITSELF = (Ending.PASSED, Ending.FAILED)
-"""The endings of a run that neither hung nor ended its process."""
+"""The endings of a run that neither hung, nor ended its process, nor was stopped."""
 
 
 class TestOutcome(Struct, frozen=True, kw_only=True):

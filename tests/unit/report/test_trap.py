@@ -94,3 +94,16 @@ def test_the_point_for_the_combinations_is_named_before_the_hand_in() -> None:
     page = page_of(judged(), defects=both, subsets=Count(caught=2, of=3))
     assert f"Next: write a test that catches the combinations that no test catches, {point}" in page
     assert "Next: hand it in as" in page_of(judged(), defects=both, subsets=Count(caught=3, of=3))
+
+
+def test_a_page_says_which_time_was_up_and_which_test_used_most_of_it() -> None:
+    tests = [judged("test_a", Standing.NOT_RUN, seconds=1.2), judged("test_b", Standing.NOT_RUN, seconds=6.5)]
+    page = page_of(*tests, is_time_up=True)
+    assert "test_a  does not count: no time was left for all its runs; all tests together may take 8 s\n" in page
+    assert "test_b took 6.5 s. This time does not include starting processes and waiting for a busy machine." in page
+    without = page_of(judged("test_a", Standing.NOT_RUN), is_time_up=True)
+    assert "so some implementations were left out. This time does not include" in without
+
+
+def test_a_test_that_exchanges_too_much_on_defective_code_alone_has_a_reason_too() -> None:
+    assert reason_of(judged(standing=Standing.OVER_LIMIT)).startswith("it exchanges too much data with the subject in")
