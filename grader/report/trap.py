@@ -199,8 +199,8 @@ def reason_of(test: TestResult, *, is_at_home: bool = False) -> str:
         return f"it fails before it calls the subject: {_at_line(test)}{printable(test.reason, MAX_REASON)}"
     if test.standing is Standing.TOO_COSTLY:
         return (
-            f"its runs took {test.seconds:g} s of the {TRAP_SECONDS:g} s for all tests, so it was stopped to leave "
-            "time for the others; use smaller sizes or fewer calls"
+            f"its runs would take about {test.seconds:.2g} s, but all tests together may take {TRAP_SECONDS:g} s; "
+            "it was stopped to leave time for the others; use smaller sizes or fewer calls"
         )
     if test.standing is Standing.OVER_LIMIT:
         reason = printable(test.reason, MAX_REASON) or "it exchanges too much data with the subject in all runs"
@@ -298,7 +298,8 @@ def _notes(result: TrapResult) -> list[str]:
         for test in changing
     ]
     if result.is_time_up:
-        slowest = max(result.tests, key=lambda test: test.seconds, default=None)
+        ran = [test for test in result.tests if test.standing is not Standing.TOO_COSTLY]
+        slowest = max(ran, key=lambda test: test.seconds, default=None)
         most = (
             f" {printable(slowest.name, MAX_NAME)} took {slowest.seconds:g} s." if slowest and slowest.seconds else ""
         )

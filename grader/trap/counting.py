@@ -41,7 +41,7 @@ def count_tests(
     """Return the standing of each test, and what it caught.
 
     `stopped` has the standings of the tests that did not run on every implementation. `seconds` has the time of each
-    test, for the tests whose standing depends on it.
+    test, or the time that it needs if it was too costly.
     """
     undetermined = _undetermined(observations, stopped, is_time_up=is_time_up)
     right = [each for each in observations if each.implementation.role is Role.RIGHT]

@@ -139,7 +139,7 @@ class _Judgement:
             self._observations,
             is_time_up=self._is_time_up,
             stopped=stopped,
-            seconds=self._relay.budget.seconds,
+            seconds=self._relay.budget.seconds | self._relay.budget.too_costly,
         )
         defects = count_defects(self._exercise, tests, self._observations)
         subsets = count_caught(tests, self._observations, (Role.DEFECTIVE, Role.COMBINED))
@@ -191,7 +191,7 @@ class _Judgement:
         """Return the runs of all tests that are not set aside yet."""
         seeds = self._seeds_of(implementation)
         self._relay.budget.plan(-self._planned_runs(implementation))
-        stopped = self._dropped | self._relay.budget.too_costly
+        stopped = self._dropped | set(self._relay.budget.too_costly)
         collected = {outcome.test for outcome in self._observations[0].outcomes}
         return [TestRun(test=test, seed=seed) for seed in seeds for test in sorted(collected - stopped)]
 

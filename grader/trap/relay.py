@@ -80,8 +80,8 @@ class TrapBudget:
         """How often each test will run on the implementations that have not begun."""
         self.seconds: dict[int, float] = {}
         """The seconds that each test has used."""
-        self.too_costly: set[int] = set()
-        """The tests that do not run again, so that time is left for the others."""
+        self.too_costly: dict[int, float] = {}
+        """The tests that do not run again, so that time is left for the others, with the seconds that they need."""
         self.too_large: set[int] = set()
         """The tests that exchanged too much data in all their runs together."""
         self._runs: Counter[int] = Counter()
@@ -116,7 +116,7 @@ class TrapBudget:
             is_in_time = self.left > own + others or self.left - NEXT_RUNS * means[test] > RESERVE * others
             if is_in_time or len(means) == 1 or own < LARGE_SHARE * self._total:
                 return
-            self.too_costly.add(test)
+            self.too_costly[test] = self.seconds[test] + own
 
     def keep(self, test: int, size: int) -> None:
         """Add bytes to the transcripts. If there are too many, raise `OverLimitError` for the test with the most."""
@@ -172,7 +172,7 @@ class Relay:
             if is_first and not runs:
                 count = min(len(session.names), MAX_TESTS)
                 remaining = [TestRun(test=number, seed=seed) for seed in seeds for number in range(count)]
-            before, remaining = len(remaining), _remaining(remaining, session, self.budget.too_costly)
+            before, remaining = len(remaining), _remaining(remaining, session, set(self.budget.too_costly))
             if not is_first and len(remaining) == before:
                 break  # the process ended before any test
             is_first = False

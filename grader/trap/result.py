@@ -79,7 +79,7 @@ class TestResult(Struct, frozen=True, kw_only=True):
     changed: str = ""
     """The first of torch's settings that it changed; empty if it changed none."""
     seconds: float = 0.0
-    """The seconds of all its runs; 0 unless it was too costly or the time was up."""
+    """The seconds of its runs, if the time was up; the seconds that all its runs need, if it was too costly."""
     catches: int = 0
     """The defective and half-fixed implementations that it catches."""
     catches_half_fixed: int = 0

@@ -29,25 +29,25 @@ def budget_after(*seconds: float, planned: int = 50) -> TrapBudget:
 
 
 def test_tests_that_fit_into_the_time_all_run() -> None:
-    assert budget_after(0.1, 0.01).too_costly == set()
+    assert budget_after(0.1, 0.01).too_costly == {}
 
 
 def test_an_expensive_test_runs_until_no_more_time_is_left_than_the_others_need() -> None:
     budget = budget_after(0.5, 0.03, 0.01)
     while budget.left > 4.5:
-        assert budget.too_costly == set()
+        assert budget.too_costly == {}
         budget.spend(0, 0.5)
-    assert budget.too_costly == {0}
+    assert budget.too_costly == {0: 3.5 + 0.5 * 50}
 
 
 def test_several_expensive_tests_stop_and_cheap_ones_never_do() -> None:
-    assert budget_after(1.0, 0.9, 0.01, 0.01).too_costly == {0}
-    assert budget_after(1.9, 1.9, 1.9, 1.9, 0.01).too_costly == {0, 1, 2, 3}
-    assert budget_after(*[0.03] * 12).too_costly == set()
+    assert budget_after(1.0, 0.9, 0.01, 0.01).too_costly.keys() == {0}
+    assert budget_after(1.9, 1.9, 1.9, 1.9, 0.01).too_costly.keys() == {0, 1, 2, 3}
+    assert budget_after(*[0.03] * 12).too_costly == {}
 
 
 def test_the_only_test_runs_until_the_time_is_up() -> None:
-    assert budget_after(5.0).too_costly == set()
+    assert budget_after(5.0).too_costly == {}
 
 
 def test_the_test_with_the_most_data_is_the_one_that_exchanges_too_much() -> None:
@@ -84,6 +84,4 @@ def test_an_expensive_test_does_not_keep_the_others_from_counting(traps: Traps) 
     assert not result.is_time_up
     assert result.depends_on_time()
     assert caught(result) == [1]
-    assert "s of the 8 s for all tests, so it was stopped to leave time for the others" in render_trap(
-        result, width=200
-    )
+    assert "test_many  does not count: its runs would take about" in render_trap(result, width=200)

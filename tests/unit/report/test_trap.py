@@ -105,5 +105,11 @@ def test_a_page_says_which_time_was_up_and_which_test_used_most_of_it() -> None:
     assert "so some implementations were left out. This time does not include" in without
 
 
+def test_a_test_that_was_stopped_says_how_much_time_it_needs() -> None:
+    costly = judged("test_a", Standing.TOO_COSTLY, seconds=14.83)
+    assert reason_of(costly).startswith("its runs would take about 15 s, but all tests together may take 8 s")
+    assert "took" not in page_of(costly, judged("test_b"), is_time_up=True)
+
+
 def test_a_test_that_exchanges_too_much_on_defective_code_alone_has_a_reason_too() -> None:
     assert reason_of(judged(standing=Standing.OVER_LIMIT)).startswith("it exchanges too much data with the subject in")
