@@ -79,7 +79,7 @@ def count_tests(
                 difference=worst.difference if worst else None,
                 tolerance=worst.tolerance if worst else 0.0,
                 changed=changed,
-                seconds=round(seconds.get(number, 0.0), 1) if is_time_up or number in stopped else 0.0,
+                seconds=round(seconds.get(number, 0.0), 1) if is_time_up or standing is Standing.TOO_COSTLY else 0.0,
                 catches=sum(_fails_always(each, number) for each in faulty),
                 catches_half_fixed=sum(
                     _fails_always(each, number) for each in faulty if each.implementation.role is Role.HALF_MENDED

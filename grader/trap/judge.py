@@ -240,3 +240,4 @@ class _Judgement:
             broken = is_first and bool(own) and not any(each.passed for each in own)
             if hangs or idle or broken:
                 self._dropped.add(number)
+                self._relay.budget.set_aside(number)

@@ -84,6 +84,8 @@ class TrapBudget:
         """The tests that do not run again, so that time is left for the others, with the seconds that they need."""
         self.too_large: set[int] = set()
         """The tests that exchanged too much data in all their runs together."""
+        self._set_aside: set[int] = set()
+        """The tests that do not run again for other reasons."""
         self._runs: Counter[int] = Counter()
         """The runs of each test that have ended."""
         self._bytes: Counter[int] = Counter()
@@ -102,12 +104,16 @@ class TrapBudget:
         with self._lock:
             self._planned_runs += runs
 
+    def set_aside(self, test: int) -> None:
+        """Note that a test does not run again, so that it needs no time."""
+        with self._lock:
+            self._set_aside.add(test)
+
     def _stop_costly(self) -> None:
         """Stop the most expensive tests when no more time is left than the others need."""
         while True:
-            means = {
-                test: self.seconds[test] / runs for test, runs in self._runs.items() if test not in self.too_costly
-            }
+            ended = self._set_aside.union(self.too_costly)
+            means = {test: self.seconds[test] / runs for test, runs in self._runs.items() if test not in ended}
             if not means:
                 return
             test = max(means, key=means.__getitem__)

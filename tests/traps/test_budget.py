@@ -46,6 +46,14 @@ def test_several_expensive_tests_stop_and_cheap_ones_never_do() -> None:
     assert budget_after(*[0.03] * 12).too_costly == {}
 
 
+def test_a_test_that_is_set_aside_needs_no_time() -> None:
+    budget = budget_after(0.1, 0.09)
+    budget.set_aside(1)
+    budget.spend(0, 0.1)
+    assert budget.too_costly == {}
+    assert budget_after(0.1, 0.09, 0.1).too_costly != {}
+
+
 def test_the_only_test_runs_until_the_time_is_up() -> None:
     assert budget_after(5.0).too_costly == {}
 
