@@ -27,11 +27,10 @@ from grader.checks.session import (
 from grader.checks.walk import SizeCaseFailedError
 from grader.errors import BrokenExerciseError, KitError, WorkerKilledError
 from grader.sandbox.protocol import Raised
-from grader.sandbox.text import cut, excerpt
+from grader.sandbox.text import OUT_OF_MEMORY, cut, excerpt
 from grader.spec.exercise import Limits
 
 FILE_TOO_LARGE = "[Errno 27]"
-OUT_OF_MEMORY = re.compile(r"MemoryError|DefaultCPUAllocator: |bad_alloc|\[Errno 12\]|[Cc]an(?:no|')t allocate memory")
 REQUESTED = re.compile(
     r"tried to allocate (?P<bytes>\d{1,20}) bytes|Unable to allocate (?P<words>[\d.]+ [KMGTPE]?i?B)\b"
 )

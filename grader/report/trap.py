@@ -13,7 +13,7 @@ from grader.report.page import Line, beside, render_page
 from grader.report.phrases import Shell, counted, points
 from grader.report.printable import printable
 from grader.sandbox.text import listed_first
-from grader.sandbox.traps.messages import MAX_TESTS
+from grader.sandbox.traps.messages import MAX_TESTS, Cause
 from grader.trap.counting import SUBSETS_POINTS
 from grader.trap.result import Caught, DefectResult, Standing, TestResult, TrapResult
 
@@ -22,12 +22,6 @@ MAX_NAME = 44
 MAX_REASON = 180
 SMALL_DIFFERENCE = 1e-3
 """A difference below this is a matter of rounding: another tolerance helps."""
-
-FAILED_ASSERTIONS = ("AssertionError", "Failed")
-"""The exceptions of `assert` and of `pytest.fail` and `pytest.raises`."""
-
-CLOSED_TO_TESTS = ("OSError", "FileNotFoundError", "PermissionError", "IsADirectoryError", "NotADirectoryError")
-"""The exceptions of code that needs files, other processes or a network."""
 
 FORMAT_VERSION = 1
 
@@ -235,13 +229,12 @@ def _remedy(test: TestResult) -> str:
 
 
 def _remedy_of_exception(test: TestResult) -> str:
-    """Return what would fix a test that fails on the reference, by the type of its exception."""
-    exception = test.reason.partition(":")[0]
-    if exception in FAILED_ASSERTIONS:
+    """Return what would fix a test that fails on the reference, by the cause of the failure."""
+    if test.cause is Cause.ASSERTION:
         return "read again what the README promises"
     if test.by_crash:
         return "the subject raises this; use the subject as the README promises"
-    if exception in CLOSED_TO_TESTS:
+    if test.cause is Cause.CLOSED:
         return "a test can use no files, processes or network"
     return "correct this line" if test.line else "correct the test"
 

@@ -5,6 +5,9 @@ from collections.abc import Iterable, Mapping, Sequence
 
 MAX_EXCERPT = 200
 
+OUT_OF_MEMORY = re.compile(r"MemoryError|DefaultCPUAllocator: |bad_alloc|\[Errno 12\]|[Cc]an(?:no|')t allocate memory")
+"""How Python, torch and NumPy report that memory could not be allocated, in the type or the text of an exception."""
+
 
 def cut(text: str, limit: int, unread: int = 0) -> str:
     """Cut a text at `limit` and append the number of further characters. If that is longer than the text, return the

@@ -1,12 +1,11 @@
 """Decide which tests count and what they catch. Pure functions of the outcomes on all implementations."""
 
-import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct, structs
 
-from grader.sandbox.traps.messages import MAX_TESTS
+from grader.sandbox.traps.messages import MAX_TESTS, Cause
 from grader.spec.exercise import Exercise
 from grader.trap.implementations import Implementation, Role
 from grader.trap.result import Caught, Count, DefectResult, Standing, TestResult, TrapResult
@@ -16,9 +15,6 @@ SUBSETS_POINTS = 1.0
 """The points for catching every subset of the defects."""
 
 NOTHING: Mapping[int, Any] = {}
-
-OUT_OF_MEMORY = re.compile(r"MemoryError|DefaultCPUAllocator: |bad_alloc|[Cc]an(?:no|')t allocate memory")
-"""How Python, torch and NumPy report that memory could not be allocated."""
 
 
 class Observation(Struct, frozen=True, kw_only=True):
@@ -63,7 +59,7 @@ def count_tests(
             key=lambda report: report.difference or 0.0,
             default=None,
         )
-        telling = (each for each in failed if each.ending not in BY_ITSELF or OUT_OF_MEMORY.search(each.report.reason))
+        telling = (each for each in failed if each.ending not in BY_ITSELF or each.report.cause is Cause.MEMORY)
         shown = next((each.report for each in telling), failed[0].report if failed else None)
         changed = next((each.report.changed for _, outcomes in ran for each in outcomes if each.report.changed), "")
         results.append(
@@ -74,6 +70,7 @@ def count_tests(
                 of=len(ran),
                 fails_on=tuple(failing),
                 reason=shown.reason if shown else "",
+                cause=shown.cause if shown else Cause.OTHER,
                 line=shown.line if shown else 0,
                 by_crash=shown.by_crash if shown else False,
                 difference=worst.difference if worst else None,
@@ -110,7 +107,7 @@ def _standing(
     if number in undetermined:
         return Standing.OTHER_CAUSE
     if failed:
-        if any(OUT_OF_MEMORY.search(each.report.reason) for each in failed):
+        if any(each.report.cause is Cause.MEMORY for each in failed):
             return Standing.TOO_LARGE
         if any(0 < sum(each.passed for each in outcomes) < len(outcomes) for _, outcomes in ran):
             return Standing.SOMETIMES

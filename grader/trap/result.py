@@ -4,6 +4,8 @@ from enum import StrEnum
 
 from msgspec import Struct
 
+from grader.sandbox.traps.messages import Cause
+
 
 class TrapOutcome(StrEnum):
     """The outcome of a trap as a whole."""
@@ -69,6 +71,8 @@ class TestResult(Struct, frozen=True, kw_only=True):
     """The numbers of the right implementations that it fails."""
     reason: str = ""
     """The type and text of the first exception on a right implementation."""
+    cause: Cause = Cause.OTHER
+    """The kind of this exception."""
     line: int = 0
     by_crash: bool = False
     """True if this exception came from the subject."""

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from msgspec import structs
@@ -9,6 +10,7 @@ from msgspec import structs
 from grader.author.release import release
 from grader.checks.outcome import Status
 from grader.report.trap import Details, render_trap, render_trap_json
+from grader.sandbox.traps.messages import Cause
 from grader.spec.loading import load_exercise
 from grader.spec.paths import Course, find_course
 from grader.student.changes import restore_starter
@@ -122,7 +124,8 @@ def test_a_starter_that_is_not_caught_may_be_right() -> None:
 
 
 def test_at_home_the_page_calls_the_reference_your_own_fix() -> None:
-    test = JudgedTest(name="test_long", standing=Standing.FAILS_REFERENCE, reason="AssertionError", line=3)
+    failure: dict[str, Any] = {"reason": "AssertionError", "cause": Cause.ASSERTION, "line": 3}
+    test = JudgedTest(name="test_long", standing=Standing.FAILS_REFERENCE, **failure)
     result = structs.replace(result_with(caught=False), defects=(), tests=(test,))
     assert "it fails on the reference: line 3: AssertionError; read again" in render_trap(result)
     at_home = structs.replace(result, is_at_home=True, subsets=Count(of=1))

@@ -1,6 +1,7 @@
 """The messages of a trap: envelopes between a test worker and the examiner, and the payloads inside them."""
 
 import socket
+from enum import StrEnum
 from typing import Annotated, TypeVar
 
 import msgspec
@@ -43,12 +44,22 @@ class Answer(Message, frozen=True, kw_only=True):
     payload: bytes
 
 
+class Cause(StrEnum):
+    """Why a test failed, by its exception."""
+
+    ASSERTION = "assertion"  # also `pytest.raises` and `pytest.fail`
+    CLOSED = "closed"  # the test used a file, a process or the network
+    MEMORY = "memory"
+    OTHER = "other"
+
+
 class Finished(Message, frozen=True, kw_only=True):
     """A run of a test has ended."""
 
     passed: bool
     reason: Words = ""
     """The type and text of the exception; empty if the test passed."""
+    cause: Cause = Cause.OTHER
     line: int = 0
     """The line of the trap at which the test failed; 0 means unknown."""
     by_crash: bool = False

@@ -24,12 +24,13 @@ from _pytest.config import default_plugins
 
 from grader.sandbox.global_state import GlobalState
 from grader.sandbox.protocol import MAX_TEXT, RunTests, TestRun
-from grader.sandbox.text import cut, sendable
+from grader.sandbox.text import OUT_OF_MEMORY, cut, sendable
 from grader.sandbox.traps.comparisons import Comparisons
 from grader.sandbox.traps.messages import (
     MAX_TESTS,
     Answer,
     Ask,
+    Cause,
     Collected,
     Done,
     Finished,
@@ -231,6 +232,7 @@ class _Plugin:
         return Finished(
             passed=False,
             reason=_described(error),
+            cause=cause_of(error),
             line=line,
             by_crash=any(each is error for each in self._remote.raised),
             difference=last.difference if last else None,
@@ -267,3 +269,12 @@ def _described(error: BaseException) -> str:
         text = ""
     name = type(error).__name__
     return cut(sendable(f"{name}: {text}" if text else name), MAX_TEXT)
+
+
+def cause_of(error: BaseException) -> Cause:
+    """Return why a test failed with this exception."""
+    if isinstance(error, AssertionError | pytest.fail.Exception):
+        return Cause.ASSERTION
+    if OUT_OF_MEMORY.search(_described(error)):
+        return Cause.MEMORY
+    return Cause.CLOSED if isinstance(error, OSError) else Cause.OTHER

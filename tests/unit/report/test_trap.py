@@ -4,6 +4,8 @@ import pytest
 from msgspec import structs
 
 from grader.report.trap import reason_of, render_trap
+from grader.sandbox.traps.messages import Cause
+from grader.sandbox.traps.test_server import cause_of
 from grader.trap.result import Caught, Count, DefectResult, Standing, TrapResult
 from grader.trap.result import TestResult as JudgedTest
 
@@ -21,22 +23,34 @@ def page_of(*tests: JudgedTest, **fields: object) -> str:
 
 
 @pytest.mark.parametrize(
-    ("reason", "fields", "remedy"),
+    ("fields", "remedy"),
     [
-        ("AssertionError", {}, "read again what the README promises"),
-        ("Failed: DID NOT RAISE ValueError", {}, "read again what the README promises"),
-        ("TypeError: unsupported operand", {}, "correct this line"),
-        ("ModuleNotFoundError: No module named 'jax'", {}, "correct this line"),
-        ("NameError: x", {"line": 0}, "correct the test"),
-        ("TypeError: forward() takes 2", {"by_crash": True}, "the subject raises this; use the subject as the README"),
-        ("FileNotFoundError: [Errno 2]", {}, "a test can use no files, processes or network"),
+        ({"cause": Cause.ASSERTION}, "read again what the README promises"),
+        ({}, "correct this line"),
+        ({"line": 0}, "correct the test"),
+        ({"by_crash": True}, "the subject raises this; use the subject as the README"),
+        ({"cause": Cause.CLOSED}, "a test can use no files, processes or network"),
     ],
 )
-def test_the_remedy_for_a_failure_on_the_reference_depends_on_the_exception(
-    reason: str, fields: dict[str, object], remedy: str
-) -> None:
-    test = judged(standing=Standing.FAILS_REFERENCE, reason=reason, line=3)
+def test_the_remedy_for_a_failure_on_the_reference_depends_on_its_cause(fields: dict[str, object], remedy: str) -> None:
+    test = judged(standing=Standing.FAILS_REFERENCE, reason="an exception", line=3)
     assert remedy in reason_of(structs.replace(test, **fields))
+
+
+@pytest.mark.parametrize(
+    ("error", "cause"),
+    [
+        (AssertionError("no"), Cause.ASSERTION),
+        (pytest.fail.Exception("DID NOT RAISE ValueError"), Cause.ASSERTION),
+        (FileNotFoundError(2, "No such file"), Cause.CLOSED),
+        (MemoryError(), Cause.MEMORY),
+        (RuntimeError("DefaultCPUAllocator: can't allocate memory"), Cause.MEMORY),
+        (OSError(12, "Cannot allocate memory"), Cause.MEMORY),
+        (ModuleNotFoundError("No module named 'jax'"), Cause.OTHER),
+    ],
+)
+def test_the_cause_of_a_failure_follows_from_its_exception(error: BaseException, cause: Cause) -> None:
+    assert cause_of(error) is cause
 
 
 def test_right_implementations_that_nobody_can_look_at_are_counted_without_their_numbers() -> None:
