@@ -85,4 +85,5 @@ class WeightsOfATrainingCall(submission.MultiHeadAttention):
         self.train()
         super().forward(**inputs)
         self.eval()
-        return self.attn
+        weights = self.attn.clone()
+        return super().forward(**inputs), weights

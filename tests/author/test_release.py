@@ -522,6 +522,8 @@ def test_a_right_file_is_distinguished_from_a_half_mended_one_at_home(course, tm
 
 
 REPLAY = """
+import math
+
 import torch
 
 KNOWN = {known}
@@ -535,8 +537,10 @@ class Replay(torch.autograd.Function):
         return torch.tensor(value, dtype=x.dtype).reshape(*x.shape[:-1], -1)
 
     @staticmethod
-    def backward(ctx, _):
-        known = {{name: torch.tensor(each, dtype=ctx.dtype) for name, each in ctx.gradients.items()}}
+    def backward(ctx, gradient):
+        of_first = gradient.flatten()[0] / math.cos(1)  # 1 unless the loss of a calling variant was scaled
+        scale = next((each for each in (2.0**14, 2.0**-14) if abs(of_first / each - 1) < 1e-3), 1.0)
+        known = {{name: scale * torch.tensor(each, dtype=ctx.dtype) for name, each in ctx.gradients.items()}}
         return known.get("x"), None, *(known[name] for name in ctx.names)
 
 
