@@ -144,7 +144,7 @@ class _Hunt:
         }
         if {Card.PREDICT, Card.LOCATE} & {*shown}:
             seed = f"The guide draws its inputs from seed {self._verdict.seed}"
-            self._say(f"{seed}, so its numbers are not those of the page.", style="dim")
+            self._say(f"{seed}, so its numbers differ from the numbers on the page.", style="dim")
         for card in shown:
             self._show(*card_title(card, NAMES[card], AIMS[card]))
             steps[card]()

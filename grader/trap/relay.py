@@ -54,7 +54,7 @@ MAX_REQUESTS = 2000
 
 
 RESERVE = 1.5
-"""The most expensive test runs as long as its next runs leave this times what the other tests need."""
+"""The most expensive test runs again only if it leaves this many times the seconds that the other tests need."""
 
 NEXT_RUNS = 3
 """The runs of one test that begin, in all lanes, before its cost is known."""

@@ -6,7 +6,7 @@ In every submission, one defect is fixed in part and nothing else is wrong. With
 present. The columns count
 
 - made: submissions; seen: submissions that fail a check that the whole defect fails too;
-- fixed: the half-fixed defect is called fixed although it was seen, or the present defect is called fixed;
+- fixed: the half-fixed defect is called fixed although such a check fails, or the present defect is called fixed;
 - new: the failure of such a check is called a regression;
 - present: an absent defect is called present;
 - credit: fewer points than for the whole defect, although no other check fails. A partial fix that breaks something

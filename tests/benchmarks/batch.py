@@ -194,7 +194,7 @@ def _mixture(samples: list[Sample]) -> dict[str, int]:
 
 
 def _disagreements(ground: Ground, statuses: list[dict[str, str]]) -> Iterator[str]:
-    """Yield the checks with different outcomes in the bare fork and the kit."""
+    """Yield the checks whose outcomes differ between the bare fork and the kit."""
     seen: dict[str, dict[str, str]] = {sample.student: {} for sample in ground.samples}
     for student, check, status in rows(ground.gradebook, "SELECT student, check_id, status FROM current_checks"):
         seen[student][check] = status

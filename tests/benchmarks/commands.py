@@ -22,8 +22,8 @@ SECONDS_EACH, SECONDS_ALL = 10.0, 300.0
 
 ENVIRONMENT = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
 ENVIRONMENT |= {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)}
-"""One thread for each process that is measured, because there are as many jobs as cores. Bytecode is written, as by
-default, because torch's was written when it was installed.
+"""Each measured process runs one thread, because there are as many jobs as cores. Python writes bytecode, as it does by
+default, because torch has bytecode since its installation.
 """
 
 

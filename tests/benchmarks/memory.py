@@ -24,7 +24,7 @@ class Moment(Struct, frozen=True):
 
 
 class Sampler:
-    """Samples a process and its descendants in a thread."""
+    """Samples the memory of a process and its descendants, in a thread of its own."""
 
     def __init__(self, process: int, gradebook: Path) -> None:
         self.moments: list[Moment] = []

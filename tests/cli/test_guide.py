@@ -46,7 +46,9 @@ def test_a_claim_is_answered_and_counts_after_the_students_own_fix(own_course, r
     answers = [claim, "n", "nothing here", "attn_scores sums_to_one", "x shape 1 3 4", "y"]
     page = guide(run_cli, own_course, *answers, cards=[2])
     assert re.search(
-        r"^The guide draws its inputs from seed \d+, so its numbers are not those of the page\.$", page, re.MULTILINE
+        r"^The guide draws its inputs from seed \d+, so its numbers differ from the numbers on the page\.$",
+        page,
+        re.MULTILINE,
     )
     assert "    38  attn_scores          [1, 3, 3] float32\n" in page
     assert f"claim> {claim}\n  true: all 9 numbers are equal\n" in page
