@@ -348,8 +348,8 @@ class _TestProcess:
             self._session.problem = self._session.problem or problem
 
     def _begin_next(self) -> None:
-        """Begin the next run, if there is one. Recorded replies come in their order, so each of their runs begins."""
-        if isinstance(self._replies, SubjectWorker):
+        """Begin the next run, if there is one."""
+        if self._replies.may_skip_runs():
             self._pending = [each for each in self._pending if each.test not in self._budget.too_costly]
         if not self._pending:
             self._is_over = True

@@ -67,6 +67,10 @@ class SubjectWorker:
         """Return True: the next run may follow in the same process."""
         return True
 
+    def may_skip_runs(self) -> bool:
+        """Return True: each run is loaded anew."""
+        return True
+
     def close(self) -> None:
         """End the worker."""
         if self._worker is not None:
@@ -108,6 +112,10 @@ class RecordedReplies:
         is_as_recorded = not self._has_deviated and next(self._exchanges, None) is None
         self._begin_run()
         return is_as_recorded
+
+    def may_skip_runs(self) -> bool:
+        """Return False: the recorded runs come in their order."""
+        return False
 
     def _begin_run(self) -> None:
         run = next(self._runs, None)

@@ -45,8 +45,9 @@ class Comparisons:
 
     def failed_at(self, line: int) -> FailedComparison | None:
         """Return the last failed comparison if the statement at this line of the trap made it."""
-        span = _statement_at(self._source.text, line)
-        return self._failed if self._failed and self._failed.lines.intersection(span) else None
+        if self._failed is None or self._failed.lines.isdisjoint(_statement_at(self._source.text, line)):
+            return None
+        return self._failed
 
     @contextlib.contextmanager
     def watching(self) -> Iterator[None]:
