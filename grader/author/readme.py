@@ -220,7 +220,7 @@ def _promises(exercise: Exercise, found: FoundInterface) -> Iterator[str]:
         )
         if kind.is_module and interface.trains_after_inference:
             yield "A module that was called under `torch.inference_mode()` can be trained afterwards."
-        mode = ", the module's mode, or another module" if kind.is_module else ""
+        mode = ", the module's mode, which parameters require gradients, or another module" if kind.is_module else ""
         yield f"A call does not change torch's seed, default dtype or grad mode{mode}."
 
 

@@ -6,6 +6,9 @@ from typing import Any
 import torch
 from msgspec import Struct
 
+from grader.sandbox.protocol import MAX_TEXT
+from grader.sandbox.text import cut, sendable
+
 
 class Switch(Struct, frozen=True, kw_only=True):
     """A global setting of torch: its name, how to read it and how to restore it."""
@@ -92,4 +95,4 @@ class GlobalState:
 
     def _note(self, name: str, problem: str) -> None:
         if not self.changed:
-            self.changed_name, self.changed = name, f"{name}: {problem}"
+            self.changed_name, self.changed = name, cut(sendable(f"{name}: {problem}"), MAX_TEXT)

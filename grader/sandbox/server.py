@@ -274,16 +274,15 @@ class Server:
 
     def _call_plainly(self, request: Call, arguments: dict[str, Any]) -> Any:
         """Call the module or one of its methods, and note whether that changes a part's mode, torch's seed, or which
-        inputs require gradients.
+        inputs and parameters require gradients.
         """
         subject = self._subject(request.module)
-        parts = [] if subject.is_wrapped else [*subject.module.modules()]  # a wrapper's parts may change their mode
-        modes, drawn = [part.training for part in parts], torch.get_rng_state()
+        flags, drawn = subject.flags(subject.module), torch.get_rng_state()
         learns = {} if subject.is_wrapped else {name: each.requires_grad for name, each in self._inputs.items()}
         value = (getattr(subject.module, request.method) if request.method else subject.module)(**arguments)
         self._state.compare_seeding(drawn)
-        for part, mode in zip(parts, modes, strict=True):
-            self._state.compare(f"the attribute training of its {type_name(type(part))}", mode, part.training)
+        for name, flag in subject.flags(subject.module).items():
+            self._state.compare(name, flags.get(name, flag), flag)
         for name, before in learns.items():
             self._state.compare(f"requires_grad of the input {name}", before, self._inputs[name].requires_grad)
         return value

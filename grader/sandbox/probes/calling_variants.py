@@ -87,7 +87,7 @@ def call_in_variants(
             if variant.history is History.REBUILT:
                 for arguments in other_arguments:
                     _use_another(subject, arguments, given, called)
-            value, gradients = _call_in_variant(subject.module, module, given, call, called)
+            value, gradients = _call_in_variant(subject, module, given, call, called)
         except BaseException:
             if not values:
                 raise
@@ -143,18 +143,18 @@ def cotangents_for(value: Any) -> list[torch.Tensor]:
 
 
 def _call_in_variant(
-    given: torch.nn.Module, module: torch.nn.Module, inputs: dict[str, Any], call: VariantCall, method: str
+    subject: Subject, module: torch.nn.Module, inputs: dict[str, Any], call: VariantCall, method: str
 ) -> tuple[Any, Pair]:
     """Return the method's value in one call, and the gradients of parameters and inputs.
 
-    `module` is the given module, or was made from it.
+    `module` is the subject's module, or was made from it.
     """
     mode_before = module.training
     if call.learning and call.records_gradients() and not call.has_other_inputs:
         inputs = _as_leaves(inputs, call.learning)
     try:
         _switch(module, training=call.variant.mode is Mode.TRAINING or mode_before)
-        return _called(given, module, inputs, call, method)
+        return _called(subject, module, inputs, call, method)
     finally:
         _switch(module, training=mode_before)
 
@@ -186,10 +186,11 @@ def _as_outputs(inputs: dict[str, Any]) -> dict[str, Any]:
 
 
 def _called(
-    given: torch.nn.Module, module: torch.nn.Module, inputs: dict[str, Any], call: VariantCall, method: str
+    subject: Subject, module: torch.nn.Module, inputs: dict[str, Any], call: VariantCall, method: str
 ) -> tuple[Any, Pair]:
     variant = call.variant
     module = _with_history(module, variant.history, method, inputs)
+    flags = subject.flags(module)
     function = getattr(module, method) if method else module
     by_position = list(inputs) if variant.arguments is Arguments.BY_POSITION else []
 
@@ -201,9 +202,8 @@ def _called(
 
     if variant.history is History.AFTER_OTHERS:
         _call_with_others(module, inputs, run)
-    mode = module.training
-    is_made = module is not given and (variant.history is History.COPIED or variant.history in NEEDS_NEW_MODULE)
-    own = [*given.parameters()] if is_made else []  # a module made from it must work without it
+    is_made = module is not subject.module and variant.history in {History.COPIED, *NEEDS_NEW_MODULE}
+    own = [*subject.module.parameters()] if is_made else []  # a module made from it must work without it
     gradients: Pair = (None, None)
     with _overwritten(own, list(map(torch.zeros_like, own))):
         value = run()
@@ -215,8 +215,9 @@ def _called(
             if of_parameters and not _any_learns(inputs) and all(each is None for each in of_parameters.values()):
                 leaves = _as_leaves(inputs, inputs)  # a reentrant checkpoint needs an input that gets a gradient
                 gradients = _gradients(run(leaves), module, inputs, loss_scale)
-    if module.training != mode:
-        raise RuntimeError(f"the call changed the module's training from {mode} to {module.training}")
+    for name, flag in subject.flags(module).items():
+        if flags.get(name, flag) != flag:
+            raise RuntimeError(f"the call changed {name} from {flags[name]} to {flag}")
     return value, gradients
 
 
