@@ -166,7 +166,7 @@ def _vary(experiment: Experiment, beyond: Beyond, seed: int) -> Experiment:
 
 def _draw_sizes(draw: random.Random, exercise: Exercise, check: Property) -> dict[str, int]:
     """Take a size case, multiply the sizes of the constructor by one factor, and draw the other sizes."""
-    size_case = draw.choice(check.sizes or exercise.fixed_sizes)
+    size_case = draw.choice(exercise.fixed_sizes_of(check))
     tied = {value for value in exercise.interface.constructor.values() if isinstance(value, str)}
     factor = draw.choice((1, 2, 3))
     if draw.random() < ODD_SHARE:

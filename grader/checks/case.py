@@ -109,7 +109,7 @@ def make_case(
         inputs_in_variants=(others[0], others[1]) if others else (inputs, inputs),
         samples_axes=axes,
         shared={name: first for first, *others in groups for name in others},
-        other_arguments=_other_arguments(exercise, check, sizes),
+        other_arguments=_other_arguments(exercise, check, sizes) if calling_variants else (),
         scaled=[name for name, spec in specs.items() if isinstance(spec, list)],
         is_plain=is_plain,
     )
@@ -128,7 +128,7 @@ def _other_arguments(exercise: Exercise, check: Property, sizes: dict[str, int])
     """Return the constructor arguments of two other modules: a module of other sizes, and a module that takes the same
     inputs and differs in all other arguments.
     """
-    smallest = (check.sizes or exercise.fixed_sizes)[0]
+    smallest = exercise.fixed_sizes_of(check)[0]
     smaller = {name: _other(value) for name, value in _arguments(exercise, check, smallest).items()}
     in_shapes = {size for spec in check.all_inputs(exercise.interface).values() for size in shape_of(spec)}
     settings = {**exercise.interface.constructor, **check.constructor}

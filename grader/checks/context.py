@@ -32,6 +32,14 @@ class Context:
         ours.grad = case.grad
         return ours, theirs
 
+    def is_first(self, check: Property, case: Case) -> bool:
+        """Return whether the case has the first of the check's fixed sizes."""
+        return case.sizes == self.exercise.fixed_sizes_of(check)[0]
+
+    def is_last(self, check: Property, case: Case) -> bool:
+        """Return whether the case has the last of the check's fixed sizes."""
+        return case.sizes == self.exercise.fixed_sizes_of(check)[-1]
+
     def ours(self, check: Property, case: Case) -> ModuleProxy:
         """Build only the subject, with its own initial weights."""
         module = self.subject.build(case.arguments, at_once=False)

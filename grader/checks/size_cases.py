@@ -143,8 +143,7 @@ class SizeCasePlanner:
 
     def _sizes_of(self, check: Property, name: str) -> tuple[list[_Sizes], list[_Sizes]]:
         """Return the sizes of the fixed size cases, and of the random ones."""
-        fixed_sizes = check.sizes or self.exercise.fixed_sizes
-        random_sizes = self.exercise.random_sizes
+        fixed_sizes, random_sizes = self.exercise.fixed_sizes_of(check), self.exercise.random_sizes
         fixed = [_Sizes(name=f"{name}/{index}", sizes=sizes) for index, sizes in enumerate(fixed_sizes)]
         if self._varies_last_fixed(check):
             fixed[-1] = structs.replace(fixed[-1], place=LAST_FIXED)
@@ -194,7 +193,7 @@ class SizeCasePlanner:
 
     def _calling_variant_check(self, check: Property) -> CallingVariantCheck:
         exercise = self.exercise
-        fixed_sizes, random_sizes = check.sizes or exercise.fixed_sizes, exercise.random_sizes
+        fixed_sizes, random_sizes = exercise.fixed_sizes_of(check), exercise.random_sizes
         sizes = {LAST_FIXED: fixed_sizes[-1]} if self._varies_last_fixed(check) else {}
         sizes |= {random_sizes.index(spec): draw_sizes(spec, "any-sizes") for spec in self._random_specs(check)}
         return CallingVariantCheck(

@@ -24,7 +24,7 @@ from grader.spec.fields import (
     as_list,
 )
 from grader.spec.interface import Interface
-from grader.spec.properties import AnyProperty, KeepsDtype
+from grader.spec.properties import AnyProperty, KeepsDtype, Property
 
 
 class AdaptedWork(Record, frozen=True, kw_only=True):
@@ -223,6 +223,10 @@ class Exercise(Record, frozen=True, kw_only=True):
         """The size cases before the first random one."""
         fixed = self.sizes[: self._first_random()]
         return [{name: size for name, size in case.items() if isinstance(size, int)} for case in fixed]
+
+    def fixed_sizes_of(self, check: Property) -> list[dict[str, int]]:
+        """Return the fixed size cases of a check: its own, or those of the exercise."""
+        return check.sizes or self.fixed_sizes
 
     @property
     def random_sizes(self) -> list[SizeCase]:

@@ -345,7 +345,7 @@ def _axis_problem(axis: int, rank: int, path: KeyPath) -> Problem:
 
 
 def _check_problems(exercise: Exercise, check: Property, path: KeyPath) -> Iterator[Problem]:
-    fixed_sizes = check.sizes or exercise.fixed_sizes
+    fixed_sizes = exercise.fixed_sizes_of(check)
     yield from size_problems(check.sizes, (*path, "sizes"))
     inputs = check.inputs if check.method else {**exercise.interface.inputs, **check.inputs}
     yield from _large_size_problems(check.sizes, inputs, (*path, "sizes"))

@@ -129,7 +129,7 @@ def _where_values_go_wrong(exercise: Exercise, check: MatchesReference, finding:
 
     Larger sizes do not run after a failure, so a failure in a calling variant leaves open what plain calls do there.
     """
-    cases = check.sizes or exercise.fixed_sizes
+    cases = exercise.fixed_sizes_of(check)
     found = finding if finding is not None and finding.size_case in cases else None
     if finding is not None and not finding.size_case:
         return None
@@ -261,7 +261,7 @@ def _dtype(_exercise: Exercise, check: Property, _finding: Finding | None) -> Qu
 
 def _shapes(exercise: Exercise, check: Property, finding: Finding | None) -> Question | None:
     """Ask for the shape of the first output, at the sizes of the finding; None if that is about another output."""
-    interface, sizes = exercise.interface, (check.sizes or exercise.fixed_sizes)[-1]
+    interface, sizes = exercise.interface, exercise.fixed_sizes_of(check)[-1]
     inputs = {name: shape_of(spec) for name, spec in check.all_inputs(interface).items() if shape_of(spec)}
     if check.method or not interface.outputs or not interface.kind.returns_outputs:
         return None

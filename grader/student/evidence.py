@@ -149,7 +149,7 @@ def _larger_call(exercise: Exercise, call: StoredCall, seed: int) -> StoredCall:
 
 def _ordinary_call(exercise: Exercise, check: Property, seed: int) -> StoredCall:
     """Return a call at small sizes with the arguments of a check."""
-    sizes = (check.sizes or exercise.fixed_sizes)[: SMALL_SIZE_CASE + 1][-1]
+    sizes = exercise.fixed_sizes_of(check)[: SMALL_SIZE_CASE + 1][-1]
     return StoredCall(requests=[*ordinary_requests(exercise, check, sizes, f"{seed}/ordinary")])
 
 

@@ -78,7 +78,7 @@ def try_dropout_only_in_training(check: DropoutOnlyInTraining, context: Context,
             comparison=Comparison(relation=Relation.DIFFERENT),
         )
     _compare_all_dropped(check, context, case)
-    if case.sizes == (check.sizes or context.exercise.fixed_sizes)[0] and _keeps_float64(context):
+    if context.is_first(check, case) and _keeps_float64(context):
         with suppress(SubjectError):  # another check reports a module that fails in float64
             _compare_all_dropped(check, context, case, "float64")
 
@@ -103,13 +103,15 @@ def try_dropout_acts_on_weights(check: DropoutActsOnWeights, context: Context, c
         raise Failure(FailureKind.NO_DROPOUT, message=f"the reference, in training mode: {response}")
     action = f"in training mode with dropout {number(response[2])}"
     _compare_with_response(ours, response, check, case, action)
-    is_first, is_last = (case.sizes == (check.sizes or context.exercise.fixed_sizes)[index] for index in (0, -1))
-    if is_first and context.exercise.interface.trains_after_inference:
+    if context.is_first(check, case):
         context.subject.build({**case.arguments, check.probability: OTHER_CHANCE})
-        ours.run_probe(dropout.use_without_dropout, case.inputs, sample_axes=case.samples_axes)
+        in_inference = context.exercise.interface.trains_after_inference
+        ours.run_probe(
+            dropout.use_without_dropout, case.inputs, sample_axes=case.samples_axes, in_inference=in_inference
+        )
         after = f"{action}, after calls in eval mode, and after another module was built with dropout {OTHER_CHANCE}"
         _compare_with_response(ours, response, check, case, after)
-    if is_last and not check.inputs and _keeps_float64(context):
+    if context.is_last(check, case) and not check.inputs and _keeps_float64(context):
         _require_slopes(context, case, action)
 
 

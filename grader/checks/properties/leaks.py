@@ -90,11 +90,12 @@ def try_samples_do_not_mix(check: SamplesDoNotMix, context: Context, case: Case)
         return
     module, units, last = context.ours(check, case), _units(context, check), samples - 1
     change = case.inputs_with_change(check.input, check.axis, last)
-    enlarged = change[check.input].clone()
-    if isinstance(check.all_inputs(context.exercise.interface)[check.input], list):  # others have a range
+    calls = [case.inputs, change]
+    if check.input in case.scaled:  # other inputs have a range
+        enlarged = change[check.input].clone()
         enlarged.select(check.axis, last).mul_(check.loudness)
-    calls = [case.inputs, change, {**case.inputs, check.input: enlarged}]
-    before, after, after_enlarged = _outputs(context, check, case, module, calls)
+        calls.append({**case.inputs, check.input: enlarged})
+    before, after, *after_enlarged = _outputs(context, check, case, module, calls)
     others = list(range(last))
     draw = partial(
         _draw_movement, check, module, case, before, {last: after}, lambda place, changed: place != changed, units
@@ -102,9 +103,10 @@ def try_samples_do_not_mix(check: SamplesDoNotMix, context: Context, case: Case)
     action = f"changing {units.changed} {last}"
     _require_unchanged(before, after, check.axis, others, action, FailureKind.MIXING, units, draw)
     action = f"replacing {units.changed} {last} by numbers {check.loudness:g} times as large"
-    require_shape(after_enlarged, list(before.shape), "output")
-    before, after = (each.narrow(check.axis, 0, last) for each in (before, after_enlarged))  # the last may be anything
-    _require_unchanged(before, after, check.axis, others, action, FailureKind.MIXING, units)
+    for output in after_enlarged:
+        require_shape(output, list(before.shape), "output")
+        kept, after = (each.narrow(check.axis, 0, last) for each in (before, output))  # the last may be anything
+        _require_unchanged(kept, after, check.axis, others, action, FailureKind.MIXING, units)
 
 
 def _units(context: Context, check: FutureDoesNotLeak | MaskHides | SamplesDoNotMix) -> Units:
@@ -266,10 +268,9 @@ def _require_unchanged_loudly(
     In a right module both calls round equally. Masking with -10000 hides nothing if the remaining scores are lower,
     which happens in half of the rows with a single key. Usually scores reach 1e5.
     """
-    if case.sizes != (check.sizes or context.exercise.fixed_sizes)[-1]:
+    if not context.is_last(check, case):
         return
-    module, specs = context.ours(check, case), check.all_inputs(context.exercise.interface)
-    gaussian = {name: value for name, value in case.tensors().items() if isinstance(specs[name], list)}
+    module, gaussian = context.ours(check, case), {name: case.inputs[name] for name in case.scaled}
     together = dict.fromkeys(gaussian, check.loudness)
     alone = {
         **dict.fromkeys(gaussian, 1.0),

@@ -54,7 +54,7 @@ def try_raises(check: Raises, context: Context, case: Case) -> None:
     if missing:
         text = f"the message should also contain {' and '.join(missing)}; it is {excerpt(raised.text)!r}"
         warnings.warn(Advice(f"with {as_arguments(sizes)}: {raised.type} is right; {text}"), stacklevel=1)
-    if case.sizes == (check.sizes or context.exercise.fixed_sizes)[-1]:
+    if context.is_last(check, case):
         _require_accepted(check, context)
         if check.at == "call" and not check.method:
             _require_in_calling_variants(check, context, case, sizes)

@@ -87,9 +87,12 @@ def response(subject: Subject, inputs: dict[str, Any]) -> Any:
         return value, weights, chance, base, torch.stack([output(one.view(weights.shape)) - base for one in ones])
 
 
-def use_without_dropout(subject: Subject, inputs: dict[str, Any], *, sample_axes: dict[str, int]) -> None:
+def use_without_dropout(
+    subject: Subject, inputs: dict[str, Any], *, sample_axes: dict[str, int], in_inference: bool
+) -> None:
     """Call the module in ways that must not switch dropout off for good, and leave it in training mode: in evaluation
-    mode under `inference_mode` and `no_grad`, with one sample, and with each boolean argument inverted.
+    mode without gradients, under `inference_mode` if `in_inference`, with one sample, and with each boolean argument
+    inverted.
 
     `sample_axes` maps an input's name to the axis of its samples. Calls that raise are ignored.
     """
@@ -100,8 +103,8 @@ def use_without_dropout(subject: Subject, inputs: dict[str, Any], *, sample_axes
         name: value.narrow(sample_axes[name], 0, 1) if name in sample_axes else value for name, value in inputs.items()
     }
     inverted = {name: not value if isinstance(value, bool) else value for name, value in inputs.items()}
-    for mode, given in ((torch.inference_mode(), inputs), (torch.no_grad(), one_sample), (torch.no_grad(), inverted)):
-        with contextlib.suppress(Exception), mode:
+    for given, is_inference in ((inputs, in_inference), (one_sample, False), (inverted, False)):
+        with contextlib.suppress(Exception), torch.inference_mode(is_inference), torch.no_grad():
             module(**given)
     module.train()
 
