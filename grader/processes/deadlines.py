@@ -2,7 +2,7 @@
 
 `limits.seconds` in exercise.yaml limits a submission: `load`, `check` (the most that a check may allow), and `total`.
 `TimeBudget` keeps these limits, `workers.py:Worker.request` waits until the deadline, and `checks/session.py` kills the
-worker once it has passed. `trap/relay.py` keeps the deadlines of traps.
+worker once it has passed. `trap/process_relay.py` keeps the deadlines of traps.
 """
 
 import time

@@ -4,8 +4,8 @@ import pytest
 
 from grader.processes.deadlines import TRAP_SECONDS
 from grader.report.trap import render_trap
-from grader.trap import relay
-from grader.trap.relay import OverLimitError, TrapBudget
+from grader.trap import process_relay
+from grader.trap.budget import MAX_TRANSCRIPTS_BYTES, OverLimitError, TrapBudget
 from grader.trap.result import Standing
 from tests.support.traps import PAST, Traps, caught, standings
 
@@ -60,7 +60,7 @@ def test_the_only_test_runs_until_the_time_is_up() -> None:
 
 def test_the_test_with_the_most_data_is_the_one_that_exchanges_too_much() -> None:
     budget = TrapBudget(TRAP_SECONDS)
-    budget.keep(0, relay.MAX_TRANSCRIPTS_BYTES - 10)
+    budget.keep(0, MAX_TRANSCRIPTS_BYTES - 10)
     budget.keep(1, 20)
     assert budget.too_large == set()
     with pytest.raises(OverLimitError, match="it exchanges more than 512 MB with the subject in all runs"):
@@ -69,7 +69,7 @@ def test_the_test_with_the_most_data_is_the_one_that_exchanges_too_much() -> Non
 
 
 def test_a_test_that_calls_too_often_is_set_aside_for_its_calls(traps: Traps, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(relay, "MAX_REQUESTS", 20)
+    monkeypatch.setattr(process_relay, "MAX_REQUESTS", 20)
     result = traps(EXERCISE, PAST + MANY_CALLS.format(calls=20))
     assert standings(result) == {"test_the_past": Standing.COUNTS, "test_many": Standing.OVER_LIMIT}
     assert "does not count: it uses the subject more than 20 times in one run; use smaller sizes or fewer calls" in (
@@ -79,7 +79,7 @@ def test_a_test_that_calls_too_often_is_set_aside_for_its_calls(traps: Traps, mo
 
 
 def test_a_test_that_sends_too_much_is_set_aside_for_its_data(traps: Traps, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(relay, "MAX_TRANSCRIPT_BYTES", 1 << 20)
+    monkeypatch.setattr(process_relay, "MAX_TRANSCRIPT_BYTES", 1 << 20)
     text = "\ndef test_large(subject, gaussian):\n    subject(400, 800, 8, 0.0)(gaussian(1, 1, 400))\n"
     result = traps(EXERCISE, PAST + text)
     assert standings(result) == {"test_the_past": Standing.COUNTS, "test_large": Standing.OVER_LIMIT}

@@ -15,10 +15,12 @@ from grader.report.trap import render_trap, render_trap_json
 from grader.sandbox.traps.messages import Finished
 from grader.spec.loading import load_exercise
 from grader.submission import submission_from_text
-from grader.trap import judge, relay, session
+from grader.trap import judge, process_relay, session
 from grader.trap.counting import Observation, count_tests
 from grader.trap.implementations import Role, implementations_of
+from grader.trap.process_relay import ProcessRelay
 from grader.trap.relay import Relay
+from grader.trap.replies import SubjectWorker
 from grader.trap.result import Caught, Standing, TrapResult
 from grader.trap.session import Ending, Trap
 from tests.support.commands import Done
@@ -95,7 +97,7 @@ def test_waits_that_a_busy_machine_makes_longer_cost_a_trap_no_time(
         time.sleep(0.2)
         return 0.2
 
-    monkeypatch.setattr(relay, "_wait_for_grid", wait)
+    monkeypatch.setattr(process_relay, "_wait_for_grid", wait)
     result = traps(EXERCISE, PAST)
     assert not result.is_time_up
     assert result.seconds > TRAP_SECONDS  # so the waits would have used up all the time
@@ -274,15 +276,15 @@ def test_a_test_that_stops_does_not_keep_the_others_from_being_replayed(
     exercise = load_exercise(traps.course.description(EXERCISE))
     reference, *others = implementations_of(traps.course, exercise, has_every_wrong_fix=False)
     (defective,) = (each for each in others if each.defects == {1})
-    run_process = relay._TestProcess.run
+    run_process = ProcessRelay.run
     with_sign = structs.replace(exercise, interface=structs.replace(exercise.interface, class_name="Sign"))
 
-    def run(process: relay._TestProcess, *arguments: Any) -> None:
-        if isinstance(process._replies, relay.SubjectWorker) and process._replies._subject is defective.source:
+    def run(process: ProcessRelay, *arguments: Any) -> None:
+        if isinstance(process._replies, SubjectWorker) and process._replies._subject is defective.source:
             process._exercise = with_sign
         run_process(process, *arguments)
 
-    monkeypatch.setattr(relay._TestProcess, "run", run)
+    monkeypatch.setattr(ProcessRelay, "run", run)
     monkeypatch.setattr(judge, "implementations_of", lambda *_, **__: [reference, defective])
     result = traps(EXERCISE, BY_A_SIGN.format(stop=stop, condition=condition))
     assert standings(result) == {
