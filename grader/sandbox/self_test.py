@@ -47,7 +47,9 @@ def find_isolation(outside: Outside) -> Isolation:
     return Isolation(
         process=True,
         filesystem=cannot_read and not any(map(_can_write, WRITABLE_ELSEWHERE)),
-        network=_cannot_connect() and _cannot_send() and (has_own_root or _cannot_open_local_sockets()),
+        network=_cannot_connect(socket.SOCK_STREAM)
+        and _cannot_connect(socket.SOCK_DGRAM)  # Landlock blocks only TCP
+        and (has_own_root or _cannot_open_local_sockets()),
         syscalls=_cannot_start_a_process(),
         memory=_cannot_read_memory(outside.examiner),
     )
@@ -87,22 +89,11 @@ def _can_write(folder: str) -> bool:
     return True
 
 
-def _cannot_connect() -> bool:
+def _cannot_connect(kind: socket.SocketKind) -> bool:
+    """Return whether no socket of a kind connects. A datagram socket connects although nothing listens."""
     try:
-        with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as attempt:
+        with socket.socket(socket.AF_INET, kind) as attempt:
             attempt.settimeout(0.2)
-            attempt.connect(("127.0.0.1", SOMEWHERE_CLOSED))
-    except PermissionError:
-        return True
-    except OSError as error:
-        return error.errno == errno.ENETUNREACH
-    return False
-
-
-def _cannot_send() -> bool:
-    """Landlock blocks only TCP. A datagram can be sent although nothing listens."""
-    try:
-        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as attempt:
             attempt.connect(("127.0.0.1", SOMEWHERE_CLOSED))
     except PermissionError:
         return True
