@@ -78,20 +78,20 @@ def _verdict(course: Course, exercise: Exercise, folder: Path) -> tuple[Verdict,
     The submission and the trap are judged by other processes, because workers forked from this one would hold the
     description.
     """
-    module = course.module_name(exercise.id)
+    name = course.module_name(exercise.id)
     with Unpacker() as unpacker:
         skipped = SkippedFiles()
-        submissions = UnitSubmissions(SingleStudent(exercise.id), folder, {exercise.id: module}, skipped, unpacker)
+        submissions = UnitSubmissions(SingleStudent(exercise.id), folder, {exercise.id: name}, skipped, unpacker)
         loader = SubmissionLoader(course, folder)
-        loaded = [loader.load(files) for files in submissions]
-    page = next((_trap_page(course, exercise, *each) for each in loaded if each[0].kind is WorkKind.TRAP), "")
-    modules = [each for each in loaded if each[0].kind is WorkKind.MODULE]
-    if not modules:
+        loaded = {files.kind: loader.load(files) for files in submissions}
+    trap, module = loaded.get(WorkKind.TRAP), loaded.get(WorkKind.MODULE)
+    page = "" if trap is None else _trap_page(course, exercise, *trap)
+    if module is None:
         listed = "; ".join(skipped.lines())
-        reason = f"nothing to grade was handed in: hand in {module} or {Path(module).stem}.ipynb"
+        reason = f"nothing to grade was handed in: hand in {name} or {Path(name).stem}.ipynb"
         why = Finding(kind=FailureKind.MISSING, message=f"{reason} ({listed})" if listed else reason)
-        return not_gradable(exercise, module, secret_seed(), why), page
-    record, read = modules[0]
+        return not_gradable(exercise, name, secret_seed(), why), page
+    record, read = module
     remark = f"Graded: {record.file}; {record.remark}." if record.remark else ""
     with ExaminerPool(most_idle=1) as pool:
         judge = PooledJudge(pool, course, strict=_must_be_strict(course, exercise))

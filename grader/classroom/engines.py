@@ -18,17 +18,9 @@ import msgspec
 from msgspec import Struct
 
 from grader.classroom import tasks
-from grader.classroom.gradebook import WorkKind
 from grader.classroom.run import Engine
-from grader.classroom.tasks import (
-    CourseLocation,
-    Task,
-    TaskResult,
-    cancel_examiners,
-    close_examiners,
-    versions,
-    versions_for_traps,
-)
+from grader.classroom.tasks import CourseLocation, cancel_examiners, close_examiners
+from grader.classroom.work import WORK, Task, TaskResult
 from grader.errors import KitError, UsageError, require_package
 from grader.processes.examiner_process import usable_cores
 from grader.spec.paths import Course, find_course
@@ -204,9 +196,6 @@ CONNECTED = "running"
 """Dask's status of a client that is connected to its scheduler."""
 
 
-VERSIONS = {WorkKind.MODULE: versions, WorkKind.TRAP: versions_for_traps}
-
-
 class RemoteTask(Struct, frozen=True, kw_only=True):
     """A task for a worker of a cluster, which must have the task's versions."""
 
@@ -256,7 +245,7 @@ def answer(message: bytes) -> bytes:
 
 def _refusal(task: Task, course: Course) -> TaskResult | None:
     """Return why this worker's versions differ from the batch's; None if they are equal."""
-    own, expected = VERSIONS[task.record.kind](course, task.record.exercise), task.versions
+    own, expected = WORK[task.record.kind].versions(course, task.record.exercise), task.versions
     worker = f"the worker on {socket.gethostname()}"
     if (own.kit, own.torch) != (expected.kit, expected.torch):
         difference = f"has kit {own.kit}, torch {own.torch}; the batch has kit {expected.kit}, torch {expected.torch}"

@@ -10,15 +10,13 @@ from grader.classroom import tasks
 from grader.classroom.gradebook import Gradebook, SubmissionRecord, Versions, WorkKind
 from grader.classroom.layouts.files import SubmissionFiles
 from grader.classroom.regrade import rescore
-from grader.classroom.tasks import GONE, Deduplicator, SubmissionLoader, Task, TaskResult
+from grader.classroom.tasks import GONE, Deduplicator, SubmissionLoader
+from grader.classroom.work import WORK, Task, TaskResult
 from grader.errors import KitError, SpecError
 from grader.spec.exercise import Exercise
 from grader.spec.loading import load_exercise
 from grader.spec.paths import Course
 from grader.submission import Submission, Unreadable
-from grader.trap import counting
-from grader.trap.reading import is_unwritten, refuse_trap
-from grader.verdict.verdict import refuse, verdict_with_points
 
 IN_FLIGHT = 4
 """Submissions in progress for each examiner, so that no examiner waits while the gradebook is written."""
@@ -142,8 +140,8 @@ class Batch:
         versions = opened.versions[record.kind]
         if submission is GONE:
             self._record_not_judged(record, versions, GONE.reason)
-        elif record.kind is WorkKind.TRAP and is_unwritten(submission):
-            return  # as it was handed out
+        elif WORK[record.kind].needs_no_verdict(submission):
+            return
         elif self._gradebook.is_judged(record, versions, accepts_open=self._accepts_open):
             self.progress.skipped += 1
         else:
@@ -151,8 +149,9 @@ class Batch:
 
     def _queue_up(self, record: SubmissionRecord, submission: Submission | Unreadable, opened: OpenExercise) -> None:
         seed = tasks.seed_of_attempt(self._key, self._seed, record.kind, self._gradebook.attempt(record))
-        if self._record_refused(record, submission, opened, seed):
-            self.progress.judged += 1
+        refused = WORK[record.kind].refuse(opened.exercise, submission, record.file, seed)
+        if refused is not None:
+            self._record_judged(record, refused, opened)
             return
         assert isinstance(submission, Submission)
         if not self._can_judge(record.exercise):
@@ -160,21 +159,6 @@ class Batch:
             return
         versions = opened.versions[record.kind]
         self._share_or_judge(Task(record=record, versions=versions, submission=submission, seed=seed))
-
-    def _record_refused(
-        self, record: SubmissionRecord, submission: Submission | Unreadable, opened: OpenExercise, seed: int
-    ) -> bool:
-        """Record the verdict on a submission that cannot run. Return whether there is one."""
-        versions = opened.versions[record.kind]
-        if record.kind is WorkKind.TRAP:
-            refused = refuse_trap(opened.exercise, submission, record.file, seed)
-            if refused is not None:
-                self._gradebook.record_trap(self._batch_id, record, versions, refused)
-            return refused is not None
-        verdict = refuse(opened.exercise, submission, record.file, seed)
-        if verdict is not None:
-            self._gradebook.record(self._batch_id, record, versions, verdict, opened.exercise.numbers())
-        return verdict is not None
 
     def _share_or_judge(self, task: Task) -> None:
         if self._shares:
@@ -205,16 +189,8 @@ class Batch:
         exercise_id = task.record.exercise
         if self._course.stamps(exercise_id) != self._exercises[exercise_id].stamps:
             result = TaskResult(error=CHANGED, is_exercise_broken=True)
-        if result.trap is not None:
-            trap = counting.with_points(result.trap, self._exercises[exercise_id].exercise)
-            self._gradebook.record_trap(self._batch_id, task.record, task.versions, trap)
-            self.progress.judged += 1
-            self._unjudged.clear()
-        elif result.verdict is not None:
-            verdict = verdict_with_points(result.verdict, self._exercises[exercise_id].exercise)
-            numbers = self._exercises[exercise_id].exercise.numbers()
-            self._gradebook.record(self._batch_id, task.record, task.versions, verdict, numbers)
-            self.progress.judged += 1
+        if result.is_judged():
+            self._record_judged(task.record, result, self._exercises[exercise_id])
             self._unjudged.clear()
         elif result.is_exercise_broken:
             self.progress.broken.setdefault(exercise_id, result.error)
@@ -226,6 +202,11 @@ class Batch:
                 if self._failed_starter(exercise_id, 1) is not None:
                     raise KitError(f"the last {UNJUDGED_IN_A_ROW} submissions could not be judged: {result.error}")
                 self._unjudged.clear()
+
+    def _record_judged(self, record: SubmissionRecord, result: TaskResult, opened: OpenExercise) -> None:
+        versions, exercise = opened.versions[record.kind], opened.exercise
+        WORK[record.kind].record(self._gradebook, self._batch_id, record, versions, result, exercise)
+        self.progress.judged += 1
 
     def _record_not_judged(self, record: SubmissionRecord, versions: Versions, reason: str) -> None:
         self._gradebook.record_not_judged(self._batch_id, record, versions, self._seed, reason)
@@ -242,10 +223,7 @@ class Batch:
             except SpecError as error:
                 self.progress.broken[exercise_id] = str(error)
                 return None
-            versions = {
-                WorkKind.MODULE: tasks.versions(self._course, exercise_id),
-                WorkKind.TRAP: tasks.versions_for_traps(self._course, exercise_id),
-            }
+            versions = {kind: work.versions(self._course, exercise_id) for kind, work in WORK.items()}
             opened = OpenExercise(exercise=exercise, versions=versions, stamps=stamps)
             for kind, version in versions.items():
                 self.progress.rescored += rescore(self._gradebook, exercise, version.exercise, kind)
@@ -275,7 +253,7 @@ class Batch:
         if isinstance(starter, TaskResult):
             return starter
         futures = [self._engine.judge(starter) for _ in range(times)]
-        return next((result for result in map(_result, futures) if result.verdict is None), None)
+        return next((result for result in map(_result, futures) if not result.is_judged()), None)
 
 
 def _result(future: Future[TaskResult]) -> TaskResult:

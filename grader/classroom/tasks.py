@@ -4,7 +4,6 @@ import hashlib
 import hmac
 import os
 import threading
-from functools import lru_cache
 from pathlib import Path
 
 from msgspec import Struct
@@ -12,41 +11,16 @@ from msgspec import Struct
 from grader.classroom.gradebook import Gradebook, SubmissionRecord, Versions, WorkKind
 from grader.classroom.gradebook.rows import written_time
 from grader.classroom.layouts.files import SubmissionFiles, storable
+from grader.classroom.work import WORK, CourseJudges, Task, TaskResult
 from grader.errors import BrokenExerciseError, KitError, OpenHostError, SpecError
 from grader.processes.pool import ExaminerPool
-from grader.spec.paths import TRAP, Course
+from grader.spec.paths import Course
 from grader.spec.seeds import SEEDS
 from grader.submission import Submission, Unreadable, read_submission
 from grader.submission.choice import SourceFile, choose_between, read_source
 from grader.submission.reading import read_text
-from grader.trap.implementations import trap_digest
-from grader.trap.pooled_judge import PooledTrapJudge
-from grader.trap.reading import trap_of
-from grader.trap.result import TrapResult
-from grader.verdict.digest import exercise_digest, kit_version, torch_version
-from grader.verdict.pooled_judge import PooledJudge
-from grader.verdict.verdict import Verdict
 
 GONE = Unreadable(reason="it was deleted after the folder was listed; put it back, or run the batch without it")
-
-
-class Task(Struct, frozen=True, kw_only=True, eq=False):
-    """A submission to judge, and everything else that its verdict depends on."""
-
-    record: SubmissionRecord
-    versions: Versions
-    submission: Submission
-    seed: int
-
-
-class TaskResult(Struct, frozen=True, kw_only=True):
-    """The verdict, or the result of a trap; else the error, and whether the exercise or an open host caused it."""
-
-    verdict: Verdict | None = None
-    trap: TrapResult | None = None
-    error: str = ""
-    is_exercise_broken: bool = False
-    is_host_open: bool = False
 
 
 class SubmissionLoader:
@@ -62,8 +36,7 @@ class SubmissionLoader:
         The submission is `GONE` if the file was deleted since the folder was listed.
         """
         if not files.files:
-            name = self._course.module_name(files.exercise) if files.kind is WorkKind.MODULE else TRAP
-            source = read_text(files.source, name)
+            source = read_text(files.source, WORK[files.kind].file_name(self._course, files.exercise))
             return _record(files, files.place, source, files.submitted_at), source
         root = Path(files.root) if files.root else self._root
         read = [_read(root, file) for file in files.files]
@@ -100,7 +73,7 @@ def _record(
 
 def _source_digest(submission: Submission | Unreadable, kind: WorkKind) -> str:
     """Return a digest that is equal for sources with the same verdict: the same chunks under the same labels."""
-    digest = hashlib.sha256(b"" if kind is WorkKind.MODULE else kind.encode() + b"\0")
+    digest = hashlib.sha256(WORK[kind].digest_prefix)
     if isinstance(submission, Unreadable):
         digest.update(b"unreadable\0" + submission.reason.encode("utf-8", "backslashreplace"))
     else:
@@ -112,10 +85,9 @@ def _source_digest(submission: Submission | Unreadable, kind: WorkKind) -> str:
 def seed_of_attempt(key: str, seed: int, kind: WorkKind, attempt: int) -> int:
     """Return the seed of a student's submission: each resubmission has another seed, equal for the whole class.
 
-    Traps have seeds of their own, because a test can print random numbers and so reveal its seed. Only the seed of a
-    module's first submission can be derived without the gradebook's key.
+    Only the seed of a module's first submission can be derived without the gradebook's key.
     """
-    if kind is WorkKind.MODULE and not attempt:
+    if WORK[kind].has_known_seed and not attempt:
         return seed
     digest = hmac.digest(key.encode(), f"{seed}/{kind}/{attempt}".encode(), "sha256")
     return int.from_bytes(digest[:8]) % SEEDS
@@ -167,34 +139,6 @@ def _key(task: Task) -> DedupeKey:
     return task.record.digest, task.versions, task.seed
 
 
-DIGEST_LENGTH = 12
-CACHED_VERSIONS = 256
-
-
-def versions(course: Course, exercise_id: str) -> Versions:
-    """Return the current versions of the kit, torch and an exercise."""
-    return _versions(course, exercise_id, course.stamps(exercise_id))
-
-
-@lru_cache(maxsize=CACHED_VERSIONS)
-def _versions(course: Course, exercise_id: str, _stamps: tuple[tuple[str, int, int], ...]) -> Versions:
-    """Compute the versions once until the exercise's files change: a cluster's worker needs them for every call."""
-    return Versions(
-        kit=kit_version(course),
-        torch=torch_version(),
-        exercise=exercise_digest(course, exercise_id)[:DIGEST_LENGTH],
-    )
-
-
-def versions_for_traps(course: Course, exercise_id: str) -> Versions:
-    """Return the current versions of the kit and torch, and of an exercise with everything that runs with its traps."""
-    return Versions(
-        kit=kit_version(course),
-        torch=torch_version(),
-        exercise=trap_digest(course, exercise_id)[:DIGEST_LENGTH],
-    )
-
-
 SEED_OF_STARTER = 1
 
 
@@ -206,26 +150,20 @@ class CourseLocation(Struct, frozen=True, kw_only=True):
 
 
 _pool = ExaminerPool()
-_clients: dict[CourseLocation, PooledJudge] = {}
-_trap_clients: dict[CourseLocation, PooledTrapJudge] = {}
+_judges: dict[CourseLocation, CourseJudges] = {}
 _lock = threading.Lock()
 
 
 def judge(location: CourseLocation, task: Task) -> TaskResult:
     """Judge a submission with an examiner of this machine, which then waits for the next one."""
-    record = task.record
     try:
-        if record.kind is WorkKind.TRAP:
-            trap = trap_of(task.submission, record.file)
-            return TaskResult(trap=_trap_client(location).judge(record.exercise, trap, task.seed))
-        verdict = _client(location).judge(record.exercise, task.submission, record.file, task.seed)
+        return WORK[task.record.kind].judge(_judges_of(location), task)
     except (BrokenExerciseError, SpecError) as error:
         return TaskResult(error=str(error), is_exercise_broken=True)
     except OpenHostError as error:
         return TaskResult(error=str(error), is_host_open=True)
     except KitError as error:
         return TaskResult(error=str(error))
-    return TaskResult(verdict=verdict)
 
 
 def starter_task(course: Course, exercise_id: str, versions: Versions) -> Task | TaskResult:
@@ -244,28 +182,19 @@ def starter_task(course: Course, exercise_id: str, versions: Versions) -> Task |
 
 def cancel_examiners() -> None:
     """Cancel every judgement of this process and end the examiners. Their locations accept no further tasks."""
-    clients: list[PooledJudge | PooledTrapJudge] = [*_clients.values(), *_trap_clients.values()]
-    for client in clients:
-        client.cancel()
+    for judges in list(_judges.values()):
+        judges.cancel()
 
 
 def close_examiners() -> None:
     """End every examiner of this process. Call it only when none is judging."""
-    _clients.clear()
-    _trap_clients.clear()
+    _judges.clear()
     _pool.close()
 
 
-def _client(location: CourseLocation) -> PooledJudge:
+def _judges_of(location: CourseLocation) -> CourseJudges:
     with _lock:
-        if location not in _clients:
-            _clients[location] = PooledJudge(_pool, Course(root=Path(location.root)), strict=location.is_strict)
-        return _clients[location]
-
-
-def _trap_client(location: CourseLocation) -> PooledTrapJudge:
-    with _lock:
-        if location not in _trap_clients:
+        if location not in _judges:
             course = Course(root=Path(location.root))
-            _trap_clients[location] = PooledTrapJudge(_pool, course, strict=location.is_strict)
-        return _trap_clients[location]
+            _judges[location] = CourseJudges(_pool, course, strict=location.is_strict)
+        return _judges[location]

@@ -27,6 +27,7 @@ from grader.classroom.layouts.files import SkippedFiles, SkippedKind
 from grader.classroom.layouts.folders import FolderSubmissions
 from grader.classroom.run import CHANGED, Progress
 from grader.classroom.tasks import GONE, CourseLocation
+from grader.classroom.work import Task, TaskResult
 from grader.errors import KitError
 from grader.spec.paths import Course
 from tests.support.commands import run_program
@@ -605,7 +606,7 @@ class Distant:
     def __init__(self, course: Course, pool: ProcessPoolExecutor) -> None:
         self._location, self._pool = CourseLocation(root=str(course.root), is_strict=True), pool
 
-    def judge(self, task: tasks.Task) -> Future[tasks.TaskResult]:
+    def judge(self, task: Task) -> Future[TaskResult]:
         return self._pool.submit(tasks.judge, self._location, task)
 
 

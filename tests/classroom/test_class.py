@@ -8,12 +8,12 @@ from concurrent.futures import Future
 
 import pytest
 
-from grader.classroom import run, tasks
+from grader.classroom import tasks, work
 from grader.classroom.engines import EngineKind, local_engine, machine_memory
 from grader.classroom.gradebook import SubmissionRecord, Versions, WorkKind
 from grader.classroom.grading import Options, grade_submissions
 from grader.classroom.opening import LayoutOptions
-from grader.classroom.tasks import Task, TaskResult
+from grader.classroom.work import WORK, Task, TaskResult
 from grader.errors import UsageError
 from grader.submission import submission_from_text
 from tests.support.gradebooks import rows, verdict
@@ -160,7 +160,7 @@ class Losing(Deceived):
 
 @pytest.mark.parametrize("is_copied", [True, False])
 def test_submissions_after_many_that_cannot_be_judged_are_still_judged(course, tmp_path, monkeypatch, is_copied):
-    monkeypatch.setattr(run, "verdict_with_points", lambda given, _exercise: given)
+    monkeypatch.setattr(work, "verdict_with_points", lambda given, _exercise: given)
     texts = {f"a{number:02}": f"lost = {0 if is_copied else number}\n" for number in range(25)} | {"z": "x = 1\n"}
     root = hand_in(tmp_path / "class", {f"{name}/{EXERCISE}.py": text for name, text in texts.items()})
     path = tmp_path / "class.sqlite"
@@ -179,16 +179,17 @@ def test_seeds_of_resubmissions_and_of_traps_differ_and_cannot_be_derived_withou
 
 def test_an_exercises_versions_are_computed_once_until_its_files_change(own_course, monkeypatch):
     asked = []
-    monkeypatch.setattr(tasks, "exercise_digest", lambda course, name: asked.append(name) or f"{len(asked)}" * 12)
-    first = [tasks.versions(own_course, EXERCISE) for _ in range(3)]
+    monkeypatch.setattr(work, "exercise_digest", lambda course, name: asked.append(name) or f"{len(asked)}" * 12)
+    module = WORK[WorkKind.MODULE]
+    first = [module.versions(own_course, EXERCISE) for _ in range(3)]
     description = own_course.description(EXERCISE)
     description.write_text(description.read_text(encoding="utf-8") + "# more\n", encoding="utf-8")
-    assert [each.exercise[0] for each in (*first, tasks.versions(own_course, EXERCISE))] == ["1", "1", "1", "2"]
+    assert [each.exercise[0] for each in (*first, module.versions(own_course, EXERCISE))] == ["1", "1", "1", "2"]
 
 
 def test_a_starter_that_is_missing_is_named_by_its_path(own_course):
     own_course.pristine(own_course.editable_files(EXERCISE)[0]).unlink()
-    told = tasks.starter_task(own_course, EXERCISE, tasks.versions(own_course, EXERCISE))
+    told = tasks.starter_task(own_course, EXERCISE, WORK[WorkKind.MODULE].versions(own_course, EXERCISE))
     assert told.error == (
         "its starter exercises/exercise_03/.starter/attention.py cannot be judged:"
         " there is no file attention.py; check the path"
