@@ -12,19 +12,18 @@ from typing import Any
 from grader.author.interface import FoundInterface, find_interface
 from grader.author.parameters import Parameter, name_of
 from grader.errors import UsageError
+from grader.report.property_words import words_for
 from grader.report.rendering import text_templates
 from grader.spec.exercise import Exercise
 from grader.spec.fields import shape_of
 from grader.spec.problem import blank, listed
 from grader.spec.properties import (
     CallsInTurn,
-    DropoutOnlyInTraining,
     FutureDoesNotLeak,
     KeepsDtype,
     KeepsStateDict,
     LeavesInputsAlone,
     MatchesReference,
-    MovesBetweenDevices,
     Property,
     Raises,
     SamplesDoNotMix,
@@ -35,16 +34,6 @@ WIDTH = 120
 
 MAX_LAYER = 100
 """The author describes a layer whose code has more characters."""
-
-PROMISES: dict[type[Property], str] = {
-    CallsInTurn: f"One module may be called several times: {blank('what it remembers of the calls before')}.",
-    DropoutOnlyInTraining: "Dropout acts in training mode only.",
-    KeepsDtype: "A module in float64 computes in float64.",
-    KeepsStateDict: "You may add buffers, persistent or not.",
-    MovesBetweenDevices: "The module works on any device after `.to(device)`.",
-    SamplesDoNotMix: "Samples do not affect each other.",
-}
-"""What a check of each property requires, where its arguments do not matter."""
 
 
 def write_readme(exercise: Exercise, module: str, reference: str, starter: str) -> str:
@@ -245,7 +234,7 @@ def _promise(check: Property, exercise: Exercise, found: FoundInterface) -> str:
             return "A call with inputs in float64 computes in float64."
         case KeepsStateDict() if not check.free_buffers:
             return ""
-    return PROMISES.get(type(check), "")
+    return words_for(check).promise
 
 
 def _refusal(check: Raises) -> str:

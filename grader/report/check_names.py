@@ -6,24 +6,8 @@ Students do not see a check's id, because an id such as "values without bias" sa
 
 from collections.abc import Mapping, Sequence
 
+from grader.report.property_words import words_for
 from grader.spec.exercise import Exercise
-from grader.spec.properties import (
-    AttributeEquals,
-    AttributeMatchesReference,
-    HasLayer,
-    MatchesReference,
-    Property,
-    Raises,
-)
-
-NAMES: dict[type[Property], str] = {
-    MatchesReference: "values",
-    AttributeMatchesReference: "attributes",
-    AttributeEquals: "attributes",
-    HasLayer: "attributes",
-    Raises: "errors",
-}
-"""Names for properties whose own name reveals too much or is unclear."""
 
 HIDDEN_TEST = "custom check"
 """The name of every check in Python, because the id of such a check says what it expects."""
@@ -43,7 +27,7 @@ def check_names(exercise: Exercise) -> dict[str, str]:
     names: dict[str, str] = {}
     counts: dict[str, int] = {}
     for check in exercise.checks:
-        name = NAMES.get(type(check)) or str(type(check).__struct_config__.tag).replace("_", " ")
+        name = words_for(check).name or str(type(check).__struct_config__.tag).replace("_", " ")
         counts[name] = counts.get(name, 0) + 1
         names[check.id] = name if counts[name] == 1 else f"{name} {counts[name]}"
     return names

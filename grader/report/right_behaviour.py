@@ -5,36 +5,11 @@ A finding that only names a wrong number says little. The experiments beside it 
 
 from grader.checks.outcome import FailureKind, Status
 from grader.report.causes import Cause, hiding_crash, shown_causes
+from grader.report.property_words import WORDS, words_for
 from grader.spec.exercise import Exercise
 from grader.spec.fields import shape_of
-from grader.spec.properties import (
-    DropoutActsOnWeights,
-    DropoutOnlyInTraining,
-    EveryParameterLearns,
-    FutureDoesNotLeak,
-    MaskedRowsStayFinite,
-    MaskHides,
-    PaddingChangesNothing,
-    Property,
-    RowsSumToOne,
-    SamplesDoNotMix,
-    SamplesInAnyOrder,
-)
+from grader.spec.properties import DropoutActsOnWeights, FutureDoesNotLeak, Property
 from grader.verdict.verdict import Verdict
-
-SENTENCES: dict[type[Property], str] = {
-    FutureDoesNotLeak: "No output depends on later {axis}.",
-    MaskHides: "Changing a token that every sample's mask hides changes no other output.",
-    RowsSumToOne: "The attention weights of each query add up to 1.",
-    SamplesDoNotMix: "Changing one sample changes no other sample's output.",
-    SamplesInAnyOrder: "Samples in another order, or in two parts, give the same outputs.",
-    PaddingChangesNothing: "Cutting off the padding changes no output.",
-    MaskedRowsStayFinite: "A query that may look at no key gives finite outputs.",
-    DropoutOnlyInTraining: "Nothing is dropped in evaluation.",
-    DropoutActsOnWeights: "Each {called} is dropped independently.",
-    EveryParameterLearns: "Every parameter gets a gradient.",
-}
-"""The meaning of a passing check, the most telling first."""
 
 MAX_SENTENCES = 3
 
@@ -51,7 +26,7 @@ def right_behaviour(verdict: Verdict, exercise: Exercise) -> list[str]:
         for check in exercise.checks
         if check.id in passed and type(check) not in failed_kinds
     }
-    return [found[kind] for kind in SENTENCES if kind in found][:MAX_SENTENCES]
+    return [found[kind] for kind, words in WORDS.items() if words.passes and kind in found][:MAX_SENTENCES]
 
 
 def _says_only_a_value(cause: Cause) -> bool:
@@ -65,4 +40,4 @@ def _sentence(check: Property, exercise: Exercise) -> str:
         shape = shape_of(check.all_inputs(exercise.interface)[check.input])
         axis = str(shape[check.axis]) if isinstance(shape[check.axis], str) else axis
     called = check.called if isinstance(check, DropoutActsOnWeights) else ""
-    return SENTENCES.get(type(check), "").format(axis=axis, called=called)
+    return words_for(check).passes.format(axis=axis, called=called)
