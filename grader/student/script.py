@@ -1,12 +1,12 @@
 """The script of a trial: Python that repeats a failed check without the kit, on torch and the student's file alone.
 
-A kind of subject with an adapter that `EXPERIMENTS` does not list is the exception: its script imports the adapter.
+An adapter that `student/experiments.py` does not write out is the exception: its script imports the adapter.
 Weights and inputs are drawn from the check's own seed where this gives the check's numbers (`student/draws.py`), else
 written out. This runs in the student's own process.
 """
 
 import keyword
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import takewhile
 from pathlib import Path
 from types import ModuleType
@@ -17,13 +17,14 @@ from msgspec import Struct, structs
 
 from grader.checks.failure import Relation
 from grader.sandbox.calling_variants import Arguments, Dtype, History, MemoryLayout
-from grader.sandbox.probes import PROBES, optimizer, training_step
+from grader.sandbox.probes import PROBES
 from grader.sandbox.probes.calling_variants import BUILT_BY_POSITION, NEEDS_NEW_MODULE
 from grader.sandbox.protocol import TensorValue, Value
 from grader.sandbox.subject import Entry
 from grader.sandbox.values import to_python
 from grader.spec.exercise import Exercise
 from grader.student.draws import Draws
+from grader.student.experiments import EXPERIMENTS, Experiment, ExperimentCall
 from grader.student.literals import as_change, difference, literal
 from grader.student.replay import BuiltModule, Ending, Expression, LoadedState, MadeCall, Operand, Replay
 
@@ -70,8 +71,9 @@ class _Writer:
         self._mode: dict[int, bool] = {}
         self._outs: dict[int, str] = {}
         adapter = None if any(each.variation for each in builds) else replay.adapter  # a variation is a module
-        has_closures = any(to_python(each.arguments["closure"]) for each in builds if "closure" in each.arguments)
-        self._experiment = EXPERIMENTS.get(adapter.module) if adapter is not None and not has_closures else None
+        experiment = EXPERIMENTS.get(adapter.module) if adapter is not None else None
+        can_repeat = experiment is not None and all(map(experiment.can_repeat, map(_constructor_arguments, builds)))
+        self._experiment = experiment if can_repeat else None
         self._kit_adapter = adapter if self._experiment is None else None
         """The adapter that the script imports from the kit."""
         self._draws = Draws(replay.seeds, module, self._kit_adapter)
@@ -170,12 +172,12 @@ class _Writer:
             elif isinstance(step, LoadedState):
                 yield f"{self._modules[step.target]}.load_state_dict({self._modules[step.source]}.state_dict())"
             elif self._experiment is not None:
-                yield from self._experiment.write(self, step)
+                yield from self._call_in_experiment(self._experiment, step)
             else:
                 yield from self._call(step)
 
     def _constructor_call(self, step: BuiltModule, *, by_position: bool = False) -> str:
-        values = {name: to_python(value) for name, value in step.arguments.items()}
+        values = _constructor_arguments(step)
         listed = [repr(each) if by_position else f"{name}={each!r}" for name, each in values.items()]
         if self._kit_adapter is None:
             return f"{step.entry}({', '.join(listed)})"
@@ -205,15 +207,8 @@ class _Writer:
     # calls
 
     def _call(self, call: MadeCall) -> Iterator[str]:
-        is_module = call.module in self._modules
-        name = self._modules.get(call.module, "")
-        build = self._builds.get(call.module)
+        name = self._modules[call.module]
         arguments = self._arguments(call)
-        if not is_module:
-            extra = {} if build is None else {key: repr(to_python(each)) for key, each in build.arguments.items()}
-            text = ", ".join(f"{key}={each}" for key, each in {**arguments, **extra}.items())
-            yield from self._assigned(call, f"{self._exercise.interface.entry()}({text})")
-            return
         if self._mode.get(call.module) is not call.training:
             self._mode[call.module] = call.training
             yield f"{name}.{'train' if call.training else 'eval'}()"
@@ -240,8 +235,10 @@ class _Writer:
 
         return [call] if self._replay.ending.relation is Relation.CODE else [*takewhile(is_equal, following)]
 
-    def _assigned(self, call: MadeCall, code: str, *, is_without_gradients: bool = False) -> Iterator[str]:
-        """Assign a call's value to a variable, and print it if it is small."""
+    def _assigned(
+        self, call: MadeCall, code: str, *, is_without_gradients: bool = False, is_printed: bool = True
+    ) -> Iterator[str]:
+        """Assign a call's value to a variable, and print it if it is small and `is_printed`."""
         if self._replay.ending.relation is Relation.CODE:
             name, assigned = f"outs[{call.number}]", f"outs.append({code})"
         else:
@@ -253,11 +250,11 @@ class _Writer:
             yield f"    {assigned}"
         else:
             yield assigned
-        if self._is_printed(call):
+        if is_printed and self._is_short_enough(call):
             shown = f"{name}.detach()" if call.is_tensor else name
             yield f'print("{name} =", {shown})'
 
-    def _is_printed(self, call: MadeCall) -> bool:
+    def _is_short_enough(self, call: MadeCall) -> bool:
         return call.is_small and (len(self._calls) <= 3 or call is self._calls[-1])  # noqa: PLR2004 - enough to look at
 
     def _arguments(self, call: MadeCall) -> dict[str, str]:
@@ -350,85 +347,19 @@ class _Writer:
         value = self._used.get(variable)
         return isinstance(value, TensorValue) and "float" in value.dtype
 
-    # subjects that are no modules
-
-    def _optimize(self, call: MadeCall) -> Iterator[str]:
-        """Make the steps of the kit's experiment with an optimizer."""
-        arguments = {name: to_python(each) for name, each in self._builds[call.module].arguments.items()}
-        steps = arguments.pop("steps", 4)
-        arguments.pop("closure", None)
-        names = [self._argument(each) for each in call.arguments.values()]
-        starts = [to_python(each) for each in call.arguments.values()]
-        scales = [[_scales(index, each, step) for index, each in enumerate(starts)] for step in range(steps)]
-        listed = ", ".join(f"{name}={value!r}" for name, value in arguments.items())
-        made = f"{self._exercise.interface.entry()}([*parameters, unused], {listed})"
-        reloads = self._compares_second_run(len(starts) + 1)
-        yield f"parameters = [torch.nn.Parameter(each.clone()) for each in ({', '.join(names)},)]"
-        yield "unused = torch.nn.Parameter(torch.ones(2))  # gets no gradient"
-        yield f"optimizer = {made}"
-        yield "history = [[each.detach().clone() for each in (*parameters, unused)]]"
-        yield f"scales = [{', '.join('[' + ', '.join(literal(each) for each in row) + ']' for row in scales)}]"
-        yield f"for step in range({steps}):"
-        if reloads:
-            yield f"    if step == {steps // 2}:  # another optimizer loads the state"
-            yield f"        state, optimizer = optimizer.state_dict(), {made}"
-            yield "        optimizer.load_state_dict(state)"
-        yield "    for each, scale in zip(parameters, scales[step]):"
-        slopes = optimizer.SLOPES
-        yield f"        each.grad = (torch.sin(each.detach() * (1 + step % {slopes})) + 0.1 * step) * scale"
-        yield "    optimizer.step()"
-        yield "    history.append([each.detach().clone() for each in (*parameters, unused)])"
-        yield self._recorded(call)
-
-    def _recorded(self, call: MadeCall) -> str:
-        """Return the line that keeps the history of an experiment, as the failed comparison needs it."""
-        history = "[torch.stack(each) for each in zip(*history)]"
-        if self._replay.ending.relation is Relation.CODE:
-            self._outs[call.number] = f"outs[{call.number}]"
-            return f"outs.append({history})"
-        self._outs[call.number] = "out"
-        return f"out = {history}"
-
-    def _compares_second_run(self, count: int) -> bool:
-        """Return whether the comparison is about the run with a reloaded state, whose values come second."""
-        observed = self._replay.ending.observed
-        items = [each.item for each in observed.operands] if observed else []
-        return any(isinstance(item, int) and count <= item < 2 * count for item in items)
-
-    def _train(self, call: MadeCall) -> Iterator[str]:
-        """Make the steps of the kit's experiment with a training step."""
-        build = self._builds[call.module]
-        arguments = {name: to_python(each) for name, each in build.arguments.items()}
-        width, outputs = arguments.pop("width", 6), arguments.pop("outputs", 3)
-        rate = arguments.pop("learning_rate", training_step.LEARNING_RATE)
-        momentum = arguments.pop("momentum", training_step.MOMENTUM)
-        unused = arguments.pop("unused", False)
-        hidden = training_step.HIDDEN
-        inputs = {name: self._argument(each) for name, each in call.arguments.items()}
-        tensors = {name for name, each in call.arguments.items() if isinstance(each, TensorValue)}
-        steps = min(to_python(each).size(0) for each in call.arguments.values() if isinstance(each, TensorValue))
-        first, last = f"first=torch.nn.Linear({width}, {hidden})", f"last=torch.nn.Linear({hidden}, {outputs})"
-        norm, drop = f"norm=torch.nn.BatchNorm1d({hidden})", "tanh=torch.nn.Tanh(), drop=torch.nn.Dropout(0.5)"
-        yield f"model = torch.nn.Sequential(OrderedDict({first}, {norm}, {drop}, {last}))"
-        if unused:
-            yield "model.unused = torch.nn.Parameter(torch.ones(2))"
-        for name, value in (build.parameters or {}).items():
-            own = name.removeprefix("model.")
-            yield f"model.get_parameter({own!r}).data = {literal(to_python(value))}"
-        yield f"model.train({call.training})"
-        settings = f"lr={rate}, momentum={momentum}, weight_decay={training_step.WEIGHT_DECAY}, nesterov={momentum > 0}"
-        yield f"optimizer = torch.optim.SGD(model.parameters(), {settings})"
-        yield f"torch.manual_seed({training_step.SEED})"
-        yield "history = []"
-        yield f"for step in range({steps}):"
-        batch = ", ".join(f"{name}={each}{'[step]' * (name in tensors)}" for name, each in inputs.items())
-        listed = "".join(f", {name}={value!r}" for name, value in arguments.items())
-        yield f"    returned = {self._exercise.interface.entry()}(model, optimizer, {batch}{listed})"
-        yield '    state = [each.clone() for name, each in model.state_dict().items() if name != "unused"]'
-        yield "    if isinstance(returned, (int, float, torch.Tensor)):"
-        yield "        state.append(torch.as_tensor(returned, dtype=torch.float64).detach())"
-        yield "    history.append(state)"
-        yield self._recorded(call)
+    def _call_in_experiment(self, experiment: Experiment, call: MadeCall) -> Iterator[str]:
+        """Repeat a call of an adapter."""
+        build = self._builds.get(call.module)
+        made = ExperimentCall(
+            call=call,
+            entry=self._exercise.interface.entry(),
+            inputs=self._arguments(call),
+            constructor={} if build is None else _constructor_arguments(build),
+            parameters={} if build is None else build.parameters or {},
+            observed=self._replay.ending.observed,
+        )
+        yield from experiment.lines(made)
+        yield from self._assigned(call, experiment.value(made), is_printed=experiment.prints_value)
 
     # endings
 
@@ -476,9 +407,8 @@ class _Writer:
 
     def _operand(self, operand: Operand) -> str:
         item = operand.item
-        if isinstance(item, int) and self._experiment is not None and self._experiment.has_second_run:
-            count = len(self._calls[-1].arguments) + 1
-            item -= count if self._compares_second_run(count) else 0
+        if isinstance(item, int) and self._experiment is not None:
+            item = self._experiment.index(self._calls[-1], self._replay.ending.observed, item)
         return self._outs.get(operand.call, "out") + ("" if item is None else f"[{item!r}]")
 
     def _last_module(self) -> str:
@@ -542,24 +472,6 @@ class _Writer:
         return "at " + ", ".join(f"{name} {number}" for name, number in zip(names, index, strict=True))
 
 
-class _Experiment(Struct, frozen=True, kw_only=True):
-    """How a script does what an adapter does, without the kit."""
-
-    write: Callable[[_Writer, MadeCall], Iterator[str]]
-    imports: tuple[str, ...] = ()
-    has_second_run: bool = False
-    """Whether the adapter's values are those of two runs, of which a script shows only the one that it is about."""
-
-
-EXPERIMENTS = {
-    "function": _Experiment(write=_Writer._call),  # noqa: SLF001 - a table of its methods
-    "optimizer": _Experiment(write=_Writer._optimize, has_second_run=True),  # noqa: SLF001 - a table of its methods
-    "training_step": _Experiment(write=_Writer._train, imports=("from collections import OrderedDict",)),  # noqa: SLF001 - a table of its methods
-}
-"""The experiments that scripts write out, by adapter. A script imports any other adapter from the kit, and so it does
-for steps of an optimizer with closures."""
-
-
 def _form(relation: Relation, observed: str, value: Any) -> str:
     """Return the comparison of a form."""
     if relation is Relation.SHAPE:
@@ -578,11 +490,8 @@ def _backward(out: str, cotangents: list[TensorValue]) -> Iterator[str]:
     yield "sum((each * factor).sum() for each, factor in zip(values, factors) if each.requires_grad).backward()"
 
 
-def _scales(index: int, parameter: torch.Tensor, step: int) -> torch.Tensor:
-    """Return the factors of the experiment's gradients, every third of which is tiny."""
-    scale = optimizer._scale(index, parameter, step)  # noqa: SLF001 - the experiment that this script repeats
-    scale.view(-1)[:: optimizer.TINY_EVERY] *= optimizer.TINY
-    return scale
+def _constructor_arguments(build: BuiltModule) -> dict[str, Any]:
+    return {name: to_python(each) for name, each in build.arguments.items()}
 
 
 def _key(value: TensorValue) -> tuple[Any, ...]:

@@ -240,6 +240,7 @@ LIGHT = ("spec", "submission", "verdict", "trap", "api", "student", "report", "c
 
 RUN_CHECKS = {
     "grader.student.draws",
+    "grader.student.experiments",
     "grader.student.literals",
     "grader.student.locks",
     "grader.student.mirror",
