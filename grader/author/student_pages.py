@@ -42,20 +42,22 @@ def _rendered(template: str, **values: object) -> str:
     return text_templates("grader.author", trim_blocks=True).get_template(template).render(values)
 
 
-ABOUT_HINTS = re.compile(
-    r"\nStuck\?[^\n]*\n\n    python -m grader hint [^\n]*\n"  # the paragraph on an exercise's page
-    r"|^\| `python -m grader hint .*\n"  # the row in the table of commands
-    r"|^\| hint \|.*\n"  # the row in the table of words
-    r"|^%hint .*\n"  # the line in the example of a notebook
-    r"|`%?hint`, "  # an item in a list of commands
-    r"|\sWhen a hint [^.]*\.",  # a sentence
-    re.MULTILINE,
+LINES_ABOUT_HINTS = (
+    *("Stuck? ", "    python -m grader hint "),  # an exercise's page
+    *("| `python -m grader hint ", "| hint |", "%hint "),  # the list of hunts
 )
-ABOUT_SOLUTIONS = re.compile(r"^\| `python -m grader solution .*\n", re.MULTILINE)
-"""The parts of students' pages about commands that an edition may lack."""
+LINES_ABOUT_SOLUTIONS = ("| `python -m grader solution ",)
+"""How the lines of students' pages begin that are about a command which an edition may lack."""
 
 
 def for_edition(page: str, edition: Sealed) -> str:
-    """Return a page without the parts about commands that the edition does not have."""
-    page = page if edition.has_hints else ABOUT_HINTS.sub("", page)
-    return page if edition.explains_at_home else ABOUT_SOLUTIONS.sub("", page)
+    """Return a page without the lines about commands that the edition does not have."""
+    omitted: tuple[str, ...] = () if edition.has_hints else LINES_ABOUT_HINTS
+    omitted += () if edition.explains_at_home else LINES_ABOUT_SOLUTIONS
+    if not omitted:
+        return page
+    paragraphs = [
+        "\n".join(line for line in paragraph.split("\n") if not line.startswith(omitted))
+        for paragraph in page.rstrip("\n").split("\n\n")
+    ]
+    return "\n\n".join(filter(None, paragraphs)) + "\n"
