@@ -20,7 +20,11 @@ from tests.benchmarks.submissions import Sample, harmless, solutions, write_samp
 from tests.benchmarks.table import CannotRunError, Target, compared, headline, measured
 from tests.support.paths import ROOT
 
-PYTEST_TARGET, FORK_TARGET, CORES_TARGET = Target(40, is_least=True), Target(0.8, is_least=True), Target(1.8, True)
+PYTEST_TARGET, FORK_TARGET, CORES_TARGET = (
+    Target(bound=40, is_least=True),
+    Target(bound=0.8, is_least=True),
+    Target(bound=1.8, is_least=True),
+)
 PEERS_SUBMISSIONS, PEERS_SHARE = 12, 4
 """Fresh processes get at most 12 submissions, and at most a quarter of all: each takes equally long."""
 
@@ -33,7 +37,7 @@ MANY = 4
 TOO_FEW = "start aside: not told, there are too few submissions beside those that open the exercises"
 
 
-class Ground(Struct, frozen=True):
+class Ground(Struct, frozen=True, kw_only=True):
     """The data of a measurement: a course, its submissions, and the submissions that open each exercise."""
 
     course: Path
@@ -125,16 +129,16 @@ def make_ground(folder: Path, submissions: int, jobs: int, exercises: list[str])
     root = copy_course(folder / "course", exercises)
     samples, opening = harmless(Course(root=root), submissions), solutions(Course(root=root), jobs)
     return Ground(
-        root,
-        samples,
-        write_samples(samples, folder / "submissions.jsonl"),
-        write_samples(opening, folder / "opening.jsonl"),
-        len(opening),
-        folder / "benchmark.sqlite",
+        course=root,
+        samples=samples,
+        lines=write_samples(samples, folder / "submissions.jsonl"),
+        opening=write_samples(opening, folder / "opening.jsonl"),
+        opening_count=len(opening),
+        gradebook=folder / "benchmark.sqlite",
     )
 
 
-class _Forks(Struct, frozen=True):
+class _Forks(Struct, frozen=True, kw_only=True):
     whole: float
     without_start: float
     statuses: list[dict[str, str]]
@@ -145,7 +149,7 @@ def _fork(ground: Ground, jobs: int) -> _Forks:
     told = _run(["-m", "tests.benchmarks.fork", str(ground.course), str(ground.lines), str(jobs), str(SEED)])
     taken = time.perf_counter() - started
     forked, count = json.loads(told), len(ground.samples)
-    return _Forks(count / taken, count / forked["seconds"], forked["statuses"])
+    return _Forks(whole=count / taken, without_start=count / forked["seconds"], statuses=forked["statuses"])
 
 
 def _pytest(ground: Ground, jobs: int) -> float:

@@ -28,7 +28,7 @@ PATIENCE = 60.0
 Statuses = dict[str, str]
 
 
-class Forked(Struct, frozen=True):
+class Forked(Struct, frozen=True, kw_only=True):
     """The seconds of loading and judging, and the status of each check of each submission; none if it did not load."""
 
     start: float
@@ -50,7 +50,7 @@ def fork_each(course: Course, samples: list[Sample], jobs: int, seed: int) -> Fo
         _statuses(hunt, course.reference_text(exercise_id), named)
     ready = time.perf_counter()
     statuses = _all(hunts, samples, jobs)
-    return Forked(ready - began, time.perf_counter() - ready, statuses)
+    return Forked(start=ready - began, seconds=time.perf_counter() - ready, statuses=statuses)
 
 
 def _all(hunts: dict, samples: list[Sample], jobs: int) -> list[Statuses]:

@@ -13,7 +13,7 @@ PAGE = os.sysconf("SC_PAGE_SIZE")
 MEGABYTE, KILOBYTE = 1 << 20, 1 << 10
 
 
-class Moment(Struct, frozen=True):
+class Moment(Struct, frozen=True, kw_only=True):
     """The memory of all processes together, and the number of verdicts.
 
     A page that several processes share counts once if the kernel reports shares, or else once for each process.
@@ -52,7 +52,7 @@ class Sampler:
     def _look_on(self) -> None:
         while not self._is_over.wait(EVERY_SECONDS):
             held = sum(map(held_bytes, family_of(self._process)))
-            self.moments.append(Moment(_verdicts(self._gradebook), held / MEGABYTE))
+            self.moments.append(Moment(verdicts=_verdicts(self._gradebook), megabytes=held / MEGABYTE))
 
 
 def family_of(process: int) -> list[int]:

@@ -44,7 +44,7 @@ context = hunt.context(Path("attention.py").read_text())
 """The beginning of every peer's test file. The submission is in the peer's working folder."""
 
 
-class Peer(Struct, frozen=True):
+class Peer(Struct, frozen=True, kw_only=True):
     """Another grader: how to lay out its folder, and the command that grades there with its Python."""
 
     name: str
@@ -211,7 +211,22 @@ def _nbgrader_has_graded(_: str, folder: Path) -> bool:
 
 
 PEERS = (
-    Peer("check50", _lay_out_check50, ["-m", "check50", "--dev", "checks", "-o", "json"], _check50_has_graded),
-    Peer("otter-grader", _lay_out_otter, ["-m", "otter", "check", "attention.py", "-t", "tests"], _otter_has_graded),
-    Peer("nbgrader", _lay_out_nbgrader, ["-m", "nbgrader", "autograde", "ps1", "--force"], _nbgrader_has_graded),
+    Peer(
+        name="check50",
+        lay_out=_lay_out_check50,
+        arguments=["-m", "check50", "--dev", "checks", "-o", "json"],
+        has_graded=_check50_has_graded,
+    ),
+    Peer(
+        name="otter-grader",
+        lay_out=_lay_out_otter,
+        arguments=["-m", "otter", "check", "attention.py", "-t", "tests"],
+        has_graded=_otter_has_graded,
+    ),
+    Peer(
+        name="nbgrader",
+        lay_out=_lay_out_nbgrader,
+        arguments=["-m", "nbgrader", "autograde", "ps1", "--force"],
+        has_graded=_nbgrader_has_graded,
+    ),
 )

@@ -35,7 +35,7 @@ NOBODY = "what nobody in the kit called"
 Costs = dict[str, float]
 
 
-class Profiled(Struct, frozen=True):
+class Profiled(Struct, frozen=True, kw_only=True):
     """The wall-clock and processor time, the waiting time, and the own time by name, for `count` submissions."""
 
     count: int
@@ -136,7 +136,7 @@ def _profiled(profiler: cProfile.Profile, count: int, wall: float, processor: fl
             continue
         for name, share in shares[function].items():
             costs[name] += own * share
-    return Profiled(count, wall, processor, waiting, costs)
+    return Profiled(count=count, wall=wall, processor=processor, waiting=waiting, costs=costs)
 
 
 def _shares(stats: dict) -> dict[tuple, Costs]:

@@ -20,10 +20,10 @@ SMALL = 1000
 PARTS = 10
 """The number of parts of the large batch whose memory is compared."""
 
-FLAT, STEADY = Target(1.10), Target(1.10)
+FLAT, STEADY = Target(bound=1.10), Target(bound=1.10)
 
 
-class Run(Struct, frozen=True):
+class Run(Struct, frozen=True, kw_only=True):
     """One batch: its time, and samples of its memory."""
 
     seconds: float
@@ -31,7 +31,7 @@ class Run(Struct, frozen=True):
     judged: float
 
 
-class Ground(Struct, frozen=True):
+class Ground(Struct, frozen=True, kw_only=True):
     """The course and the folder in which batches run."""
 
     folder: Path
@@ -59,7 +59,7 @@ class Ground(Struct, frozen=True):
             told = (self.folder / "log").read_text("utf-8", "replace").strip()
             raise CannotRunError(f"the batch ended with {status}: {told[-400:]}")
         judged = rows(gradebook, "SELECT count(*) FROM verdicts WHERE shared_with IS NULL")[0][0]
-        return Run(seconds, sampler, judged / count)
+        return Run(seconds=seconds, sampler=sampler, judged=judged / count)
 
     def gradebook(self, lines: Path) -> Path:
         return lines.with_suffix(".sqlite")
@@ -73,7 +73,7 @@ def scale(submissions: int, jobs: int, distinct: float, exercises: list[str], *,
     yield _mixture(distinct)
     with tempfile.TemporaryDirectory(prefix="benchmark-") as name:
         folder = Path(name)
-        ground = Ground(folder, copy_course(folder / "course", exercises), jobs, shares)
+        ground = Ground(folder=folder, course=copy_course(folder / "course", exercises), jobs=jobs, shares=shares)
         course = Course(root=ground.course)
         large_lines = write_samples(made(course, submissions, distinct), folder / "large.jsonl")
         small_lines = write_samples(made(course, small, distinct), folder / "small.jsonl")

@@ -25,7 +25,7 @@ COMMANDS = {
     "grade a fix": ["-m", "grader", EXERCISE, "--file", FIX],
     "list the exercises": ["-m", "grader"],
 }
-COLD, WARM, WATCHED = Target(0.80), Target(0.12), Target(0.08)
+COLD, WARM, WATCHED = Target(bound=0.80), Target(bound=0.12), Target(bound=0.08)
 PAUSE_SECONDS = 0.3
 """The pause between two verdicts, in which the next worker starts, as it does while a student thinks."""
 

@@ -39,7 +39,7 @@ SETTLE_SECONDS = 1.0
 PAGE_MB = os.sysconf("SC_PAGE_SIZE") / (1 << 20) if hasattr(os, "sysconf") else 0.0
 
 
-class Look(Struct, frozen=True):
+class Look(Struct, frozen=True, kw_only=True):
     """The processes, files and memory while nothing is being judged."""
 
     judged: int
@@ -102,13 +102,13 @@ class Soak:
         examiners = {process for lane in self.lanes if (process := lane.process()) is not None}
         others = relatives(os.getpid()) - examiners
         return Look(
-            self._judged,
-            len(examiners | others),
-            sum(map(_descriptors, {os.getpid(), *examiners, *others})),
-            sum(len(files) + len(folders) for _, folders, files in os.walk(self._folder)),
-            sum(map(_resident_mb, examiners)),
-            sum(map(_resident_mb, others)),
-            sum(lane.restarts for lane in self.lanes),
+            judged=self._judged,
+            processes=len(examiners | others),
+            descriptors=sum(map(_descriptors, {os.getpid(), *examiners, *others})),
+            files=sum(len(files) + len(folders) for _, folders, files in os.walk(self._folder)),
+            examiners_mb=sum(map(_resident_mb, examiners)),
+            workers_mb=sum(map(_resident_mb, others)),
+            restarts=sum(lane.restarts for lane in self.lanes),
         )
 
 

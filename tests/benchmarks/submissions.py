@@ -18,7 +18,7 @@ from grader.spec.paths import Course
 from grader.spec.wrong_fixes import load_wrong_fixes
 from tests.support.corpus import read_corpus
 
-SHARES = {"right": 7, "part mended": 6, "wrong fix": 5, "hostile": 2}
+SHARES = {"right": 7, "some fixed": 6, "wrong fix": 5, "hostile": 2}
 """The number of each kind among twenty new submissions, which are made from the course's modules."""
 
 HOSTILE_EXERCISE = "exercise_03"
@@ -45,7 +45,7 @@ LAST = (
 REMARKS = ("mended", "todo: ask about the mask", "v2 (final)", "why does this work?", "checked by hand", "ignore above")
 
 
-class Sample(Struct, frozen=True):
+class Sample(Struct, frozen=True, kw_only=True):
     """One submission; `base` names the module that it was made from."""
 
     student: str
@@ -54,7 +54,7 @@ class Sample(Struct, frozen=True):
     base: str
 
 
-class Base(Struct, frozen=True):
+class Base(Struct, frozen=True, kw_only=True):
     """A module of the course."""
 
     kind: str
@@ -68,13 +68,16 @@ def harmless(course: Course, count: int) -> list[Sample]:
     stock = [base for base in _stock(course) if base.kind != "hostile"]
     random.Random(1).shuffle(stock)
     bases = [stock[number % len(stock)] for number in range(count)]
-    return [Sample(f"student {number:06}", each.exercise, each.source, each.name) for number, each in enumerate(bases)]
+    return [
+        Sample(student=f"student {number:06}", exercise=each.exercise, source=each.source, base=each.name)
+        for number, each in enumerate(bases)
+    ]
 
 
 def solutions(course: Course, times: int) -> list[Sample]:
     """Return every reference `times` times, so that a batch opens every exercise."""
     return [
-        Sample(f"student {number:06}", each, course.reference_text(each), each)
+        Sample(student=f"student {number:06}", exercise=each, source=course.reference_text(each), base=each)
         for each in course.exercise_ids()
         for number in range(times)
     ]
@@ -93,7 +96,12 @@ def made(course: Course, count: int, distinct: float, seed: int = 1) -> Iterator
         elif is_new:
             known[draw.randrange(REMEMBERED)] = base
         source = base.source if is_new or draw.random() < 0.5 else _dressed(base.source, draw)
-        yield Sample(f"{draw.choice(FIRST)} {draw.choice(LAST)} {number:06}", base.exercise, source, base.name)
+        yield Sample(
+            student=f"{draw.choice(FIRST)} {draw.choice(LAST)} {number:06}",
+            exercise=base.exercise,
+            source=source,
+            base=base.name,
+        )
 
 
 def write_samples(samples: Iterable[Sample], path: Path) -> Path:
@@ -150,21 +158,24 @@ def _stock(course: Course) -> list[Base]:
         }
         found += [_base(kind, each, path) for kind, paths in files.items() for path in paths]
         fixes = load_wrong_fixes(course, each)
-        found += [Base("wrong fix", each, f"{each}: wrong_fixes/{fix.name}", fix.text) for fix in fixes]
-        found += _part_mended(course, each)
+        found += [
+            Base(kind="wrong fix", exercise=each, name=f"{each}: wrong_fixes/{fix.name}", source=fix.text)
+            for fix in fixes
+        ]
+        found += _some_fixed(course, each)
     return [*found, *(_hostile() if HOSTILE_EXERCISE in course.exercise_ids() else [])]
 
 
-def _part_mended(course: Course, exercise_id: str) -> list[Base]:
+def _some_fixed(course: Course, exercise_id: str) -> list[Base]:
     """Return the variants of the reference with at least one defect."""
     exercise = load_exercise(course.description(exercise_id))
     reference = course.reference_text(exercise_id)
     return [
         Base(
-            "part mended",
-            exercise_id,
-            f"{exercise_id}: {'+'.join(sorted(subset))}",
-            make_variant(reference, exercise, subset),
+            kind="some fixed",
+            exercise=exercise_id,
+            name=f"{exercise_id}: {'+'.join(sorted(subset))}",
+            source=make_variant(reference, exercise, subset),
         )
         for subset in exercise.subsets()
         if subset
@@ -175,7 +186,12 @@ def _hostile() -> list[Base]:
     """Return the attacks that are text and end quickly."""
     quick = [each for each in read_corpus() if not each.expected.slow and each.family not in UNQUIET]
     return [
-        Base("hostile", HOSTILE_EXERCISE, f"{HOSTILE_EXERCISE}: attacks/{each.key}", each.source().decode())
+        Base(
+            kind="hostile",
+            exercise=HOSTILE_EXERCISE,
+            name=f"{HOSTILE_EXERCISE}: attacks/{each.key}",
+            source=each.source().decode(),
+        )
         for each in quick
         if each.path.suffix == ".py" and each.path.is_file()
     ]
@@ -183,4 +199,4 @@ def _hostile() -> list[Base]:
 
 def _base(kind: str, exercise_id: str, path: Path) -> Base:
     name = f"{exercise_id}: {path.parent.parent.name}/{path.parent.name}/{path.name}"
-    return Base(kind, exercise_id, name, path.read_text(encoding="utf-8"))
+    return Base(kind=kind, exercise=exercise_id, name=name, source=path.read_text(encoding="utf-8"))

@@ -8,7 +8,7 @@ from msgspec import Struct
 NAME_WIDTH = 58
 
 
-class Target(Struct, frozen=True):
+class Target(Struct, frozen=True, kw_only=True):
     """The target of a ratio: an upper or a lower limit."""
 
     bound: float

@@ -38,10 +38,10 @@ def test_a_gradebook_without_a_verdicts_checks_is_not_whole(tmp_path: Path) -> N
 
 def test_a_target_is_met_by_the_median() -> None:
     ours, theirs = [1, 2, 9], [2, 2, 2]
-    assert compared("x", ours, theirs, Target(1.0)).endswith("1 (0.5 to 4.5)   target <= 1.00: met")
-    assert compared("x", ours, theirs, Target(0.9)).endswith("target <= 0.90: NOT MET")
-    assert compared("x", ours, theirs, Target(0.9, is_least=True)).endswith("target >= 0.90: met")
-    assert compared("x", ours, theirs, Target(1.1, is_least=True)).endswith("target >= 1.10: NOT MET")
+    assert compared("x", ours, theirs, Target(bound=1.0)).endswith("1 (0.5 to 4.5)   target <= 1.00: met")
+    assert compared("x", ours, theirs, Target(bound=0.9)).endswith("target <= 0.90: NOT MET")
+    assert compared("x", ours, theirs, Target(bound=0.9, is_least=True)).endswith("target >= 0.90: met")
+    assert compared("x", ours, theirs, Target(bound=1.1, is_least=True)).endswith("target >= 1.10: NOT MET")
 
 
 def test_the_first_thousand_are_the_same_whatever_the_count(course: Course) -> None:

@@ -7,7 +7,7 @@ from tests.benchmarks.commands import seconds
 from tests.benchmarks.table import Target, compared, headline, measured
 from tests.support.paths import ROOT
 
-RATIO, LONGEST = Target(3.0), 10.0
+RATIO, LONGEST = Target(bound=3.0), 10.0
 IMPORT = ["-c", "import torch"]
 
 

@@ -22,7 +22,7 @@ LOOP_EVERY = 200
 LOOP = "\nwhile True:\n    pass\n"
 PARTS = 4
 EVERY_SECONDS = 0.5
-FLAT = Target(1.10)
+FLAT = Target(bound=1.10)
 
 
 class Arrival(Struct, frozen=True, kw_only=True):
