@@ -30,7 +30,7 @@ def derive_files(course: Course, exercise: Exercise) -> list[Path]:
     written = {}
     text = reference.read_text(encoding="utf-8") if reference.exists() else starter
     if text == starter or _digest(text) == remembered.get(reference.name):
-        written[reference] = _mended(course, exercise, starter)
+        written[reference] = _fixed(course, exercise, starter)
     if readme.exists() and _digest(readme.read_text(encoding="utf-8")) == remembered.get(readme.name):
         right = written.get(reference, text)
         written[readme] = write_readme(exercise, course.module_name(exercise.id), right, starter)
@@ -75,7 +75,7 @@ def read_module(course: Course, path: Path) -> str:
     return text
 
 
-def _mended(course: Course, exercise: Exercise, starter: str) -> str:
+def _fixed(course: Course, exercise: Exercise, starter: str) -> str:
     """Return the starter with every defect fixed; raise `SpecError` unless the defects can be put back."""
     description = course.description(exercise.id)
     read_exercise(description, starter=starter)

@@ -14,7 +14,7 @@ from grader.spec.paths import Course
 EXERCISE = "exercise_61"
 FILES = Path("tests/corpus/faulty_files")
 
-MENDS = {
+FIXES = {
     "cross": ("scores.softmax(dim=-2)", "scores.softmax(dim=-1)"),
     "kvcache": (".tril()", ".tril(past)"),
     "rotary": ("torch.cat((b, a), dim=-1)", "torch.cat((-b, a), dim=-1)"),
@@ -64,11 +64,11 @@ def paste(path: Path, proof: Proof) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", MENDS)
+@pytest.mark.parametrize("name", FIXES)
 def test_an_own_file_is_an_exercise_that_holds_at_the_second_proof(tmp_path: Path, name: str) -> None:
     course = Course(root=tmp_path)
     create_exercise(course, EXERCISE, FILES / f"{name}.py")
-    fill_in(course.description(EXERCISE), *MENDS[name])
+    fill_in(course.description(EXERCISE), *FIXES[name])
     proofs = 0
     while True:
         [proof] = prove(course, [EXERCISE], lambda done, of: None)
@@ -81,4 +81,4 @@ def test_an_own_file_is_an_exercise_that_holds_at_the_second_proof(tmp_path: Pat
 
 
 def test_every_faulty_file_is_made_an_exercise():
-    assert {path.stem for path in FILES.glob("*.py")} == MENDS.keys()
+    assert {path.stem for path in FILES.glob("*.py")} == FIXES.keys()

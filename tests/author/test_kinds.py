@@ -20,7 +20,7 @@ from tests.support.judging import Judge
 
 
 class Example(Struct, frozen=True):
-    """An exercise of one kind: its reference, what the defect and its mend are, and more wrong and right ways."""
+    """An exercise of one kind: its reference, its defect and the fix, and more wrong and right ways."""
 
     interface: str
     fixed_sizes: str

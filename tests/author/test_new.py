@@ -886,14 +886,14 @@ def test_fixing_a_defect_reverses_putting_it_back(course):
 def test_fragments_may_keep_the_indentation_of_the_file(was, fix):
     text = "if c:\n    x = 1\n    y = 2\n    z = 3\n"
     defect = Defect(id="d", title="t", points=1, was=was, fix=fix, hints=("a", "b", "c"), why="w")
-    mended = fix_defects(text, [defect])
+    fixed = fix_defects(text, [defect])
     inner = "\n".join(line if line.startswith(" ") else f"    {line}" for line in fix.rstrip().split("\n"))
-    assert inner in mended
-    ast.parse(mended)
-    assert put_back(mended, [defect]) == text
+    assert inner in fixed
+    ast.parse(fixed)
+    assert put_back(fixed, [defect]) == text
 
 
-def test_several_fragments_of_several_lines_are_mended():
+def test_several_fragments_of_several_lines_are_fixed():
     both = Defect(
         id="d", title="t", points=1, was=["x = 1\ny = 2", "a"], fix=["x = 3", "b"], hints=("a", "b", "c"), why="w"
     )

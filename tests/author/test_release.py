@@ -512,7 +512,7 @@ def test_every_defect_left_alone_fails_a_check_that_runs_at_home(course, exercis
 
 @pytest.mark.slow
 @pytest.mark.parametrize("exercise_id", ["exercise_28", "exercise_25"])
-def test_a_right_file_is_distinguished_from_a_half_mended_one_at_home(course, tmp_path, exercise_id):
+def test_a_right_file_is_distinguished_from_a_half_fixed_one_at_home(course, tmp_path, exercise_id):
     release(course, tmp_path / "out", only=(exercise_id,))
     told = verdicts(Course(root=tmp_path / "out"), exercise_id, submissions(course, exercise_id, 0), KEY_SEED)
     assert {name: each.outcome for name, each in told.items()} == {

@@ -120,8 +120,8 @@ def of_kinds(platform: str, **verdicts: tuple[str, float]) -> dict[str, tuple[st
 @pytest.mark.slow
 def test_the_ten_commands_of_a_term_do_what_the_readme_says(term: Term) -> None:
     description = term.course.description("exercise_03")
-    mended = description.read_text(encoding="utf-8")
-    description.write_text(mended.replace("near_misses:", f"{STRICT}near_misses:", 1), encoding="utf-8")
+    original = description.read_text(encoding="utf-8")
+    description.write_text(original.replace("near_misses:", f"{STRICT}near_misses:", 1), encoding="utf-8")
     term.hand_in()
     release, canvas, moodle, repositories, nbgrader, page, grades, feedback, history, regrade = commands()
     term.run(release)
@@ -170,7 +170,7 @@ def test_the_ten_commands_of_a_term_do_what_the_readme_says(term: Term) -> None:
 
     # the check is corrected, so every submission is judged again
     assert "fixed" in term.run(history)
-    description.write_text(mended, encoding="utf-8")
+    description.write_text(original, encoding="utf-8")
     told = term.run(regrade)
     assert "again: a check was too strict" in told
     lifted = [f"m{BASES[platform] + KINDS.index('prints')}" for platform in ("canvas", "repositories", "nbgrader")]

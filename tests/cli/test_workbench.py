@@ -171,7 +171,7 @@ def test_the_hint_of_a_near_miss_is_shown_beside_the_hints_of_its_own_defect_onl
     assert caveats == ["", " ".join(near_miss.hint.split())]
 
 
-def test_a_hint_says_of_a_defect_what_the_verdict_says_and_that_it_may_be_mended(own_course, exercise, steps):
+def test_a_hint_says_of_a_defect_what_the_verdict_says_and_that_it_may_be_fixed(own_course, exercise, steps):
     verdict = in_words_of({MASK: DefectStatus.UNKNOWN, LONG: DefectStatus.FIXED}, own_course)
     hint = next_hint(own_course, exercise, verdict)
     assert hint.title == "exercise_03 · defect 1 · can't tell yet"

@@ -57,7 +57,7 @@ def test_an_honest_half_fix_is_known_at_any_seed(judge_text: Judge, exercise_id:
 
 
 HEADS, KEYS = "heads-merged-by-reshape", "keys-turned-by-reshape"
-WRONGLY_MENDED = [
+WRONGLY_FIXED = [
     ("exercise_09", "sim.softmax(dim=3)", "sim.softmax(dim=1)", "scale-after-softmax", "softmax-over-queries"),
     pytest.param(
         *("exercise_12", "transpose(1, 2).reshape", "transpose(1, 3).reshape", KEYS, HEADS), marks=pytest.mark.slow
@@ -70,9 +70,9 @@ WRONGLY_MENDED = [
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("exercise_id", "right", "wrong", "left", "mended"), WRONGLY_MENDED)
-def test_one_defect_is_known_beside_another_that_is_mended_wrongly(
-    judge_text: Judge, exercise_id: str, right: str, wrong: str, left: str, mended: str
+@pytest.mark.parametrize(("exercise_id", "right", "wrong", "left", "fixed"), WRONGLY_FIXED)
+def test_one_defect_is_known_beside_another_that_is_fixed_wrongly(
+    judge_text: Judge, exercise_id: str, right: str, wrong: str, left: str, fixed: str
 ) -> None:
     text = judge_text.variant(exercise_id, frozenset({left}))
     assert text.count(right) == 1
@@ -81,7 +81,7 @@ def test_one_defect_is_known_beside_another_that_is_mended_wrongly(
         for source in (text, judge_text.variant(exercise_id, frozenset()))
     )
     assert (beside[left], alone[left] is DefectStatus.PRESENT) == (DefectStatus.PRESENT, False)
-    assert DefectStatus.FIXED not in {beside[mended], alone[mended]}
+    assert DefectStatus.FIXED not in {beside[fixed], alone[fixed]}
 
 
 WITH_DEFECTS = [each for each in COURSE.exercise_ids() if load_exercise(COURSE.description(each)).defects]

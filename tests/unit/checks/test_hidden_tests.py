@@ -104,8 +104,8 @@ def source_of(name: str) -> str:
 
 def test_a_pytest_failure_is_a_failure_with_its_own_message(own_course: Course, run_cli) -> None:
     (own_course.hidden_tests("exercise_05") / "test_ordinary.py").write_text(ORDINARY, encoding="utf-8")
-    mended = json.loads(run_cli("exercise_05", "--json", "--file", REFERENCE, cwd=own_course.root).stdout)
-    assert mended["outcome"] == "fixed"
+    fixed = json.loads(run_cli("exercise_05", "--json", "--file", REFERENCE, cwd=own_course.root).stdout)
+    assert fixed["outcome"] == "fixed"
     verdict = json.loads(run_cli("exercise_05", "--json", cwd=own_course.root).stdout)
     assert verdict["outcome"] == "not_fixed"
     seen = {check["id"]: check for check in verdict["checks"] if check["id"] in ORDINARY}

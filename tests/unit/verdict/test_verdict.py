@@ -246,7 +246,7 @@ def test_a_part_that_is_right_by_itself_gives_no_points_to_a_module_that_is_neve
 
 
 def test_a_half_fixed_defect_is_unknown_and_takes_no_points_from_a_fixed_one():
-    """The defect was mended halfway, which takes no points from another one that is mended."""
+    """The defect is half-fixed, which takes no points from another defect that is fixed."""
     comparing = frozenset({"values"})
     halfway = {"values": "failed:unlike-values", "causal": "failed:changed"}
     assert statuses(read(halfway, value_checks=comparing)) == [UNKNOWN, UNKNOWN, FIXED]
@@ -264,7 +264,7 @@ def test_a_defect_is_present_only_where_the_numbers_are_its_own():
 
 @pytest.mark.parametrize(("recognised", "expected"), [({"causal"}, PRESENT), ({"values"}, UNKNOWN), (set(), UNKNOWN)])
 def test_a_defect_is_known_beside_another_by_the_numbers_that_it_alone_brings_about(recognised, expected):
-    """Scale is mended wrongly, so that no comparison comes out right; only mask fails what looks at causality."""
+    """Scale is fixed wrongly, so that no comparison comes out right; only mask fails what looks at causality."""
     outcomes = [
         Outcome(
             check="values",
@@ -337,8 +337,8 @@ def test_a_stretch_defect_mended_halfway_costs_no_more_where_others_fail_the_sam
     verdict = read({"values": "failed:unlike-values"}, key=key)
     assert verdict.defects[2].status is UNKNOWN
     assert verdict.regressions == []
-    mended = read({"shapes": "failed:shape"}, key=key)
-    assert mended.regressions == ["shapes"]
+    fixed = read({"shapes": "failed:shape"}, key=key)
+    assert fixed.regressions == ["shapes"]
 
 
 def test_a_stretch_defect_mended_halfway_costs_no_more_than_one_left_alone():
