@@ -22,6 +22,7 @@ from grader.author.model_trap import judge_model_trap
 from grader.author.mutants import Mutant, mutants_of
 from grader.author.mutation_testing import try_mutants
 from grader.author.proof import MutantStatus, Proof, Record, Step, Survivor
+from grader.author.proof_cache import ProofCache, model_trap_digest
 from grader.author.proof_tasks import judge_exactly, judge_rewrites
 from grader.author.static_steps import compare_sources, constant_sizes, points_step
 from grader.author.survivors import advise
@@ -29,22 +30,12 @@ from grader.author.usual_tests import run_usual_tests
 from grader.errors import SpecError
 from grader.processes.examiner_process import usable_cores
 from grader.processes.task_pool import TaskPool
+from grader.spec.exercise import Exercise
 from grader.spec.loading import read_exercise
-from grader.spec.paths import Course, read_cache, write_cache, write_product
-from grader.trap.implementations import trap_digest
-from grader.verdict.digest import files_digest, key_digest, kit_digest
+from grader.spec.paths import Course, write_product
 from grader.verdict.key_making import has_key
 
 T = TypeVar("T")
-
-TRIES_MUTANTS = tuple(
-    f"author/{name}.py" for name in ("mutation_testing", "differential", "mutants", "operators", "parsed_source")
-)
-PROVES_STEPS = (
-    *TRIES_MUTANTS,
-    *(f"author/{name}.py" for name in ("proof_tasks", "rewrites", "statement_rewrites", "usual_tests")),
-)
-"""The modules that decide the results of a proof, besides those that decide verdicts."""
 
 MUTANTS_IN_A_TASK = 12
 """Mutants that one process tries in a row, because collecting the checks takes as long as trying one mutant."""
@@ -113,10 +104,7 @@ class _UnfinishedProof:
         sources = compare_sources(course, exercise)
         self._sources = structs.replace(sources, warnings=[*sources.warnings, *constant_sizes(exercise)])
         self._matching = match_equivalents(mutants_of(self._reference), exercise.equivalents)
-        missed_by = msgspec.json.encode([defect.missed_by for defect in exercise.defects])  # not in the digests below
-        self._names = {task: task.__name__ for task in STEP_TASKS}
-        self._names[run_usual_tests] += f" {hashlib.sha256(missed_by).hexdigest()[:16]}"
-        self._names[judge_model_trap] += f" {_digest_of_model_trap(course, exercise_id)[:16]}"
+        self._names = _names_of_tasks(course, exercise)
         self._cache = ProofCache(course, exercise_id, fresh=fresh)
         self._digest = self._cache.digest(
             steps=self._names.values(),
@@ -221,6 +209,15 @@ class _UnfinishedProof:
             write_product(path, msgspec.json.format(msgspec.json.encode(record, order="sorted"), indent=1) + b"\n")
 
 
+def _names_of_tasks(course: Course, exercise: Exercise) -> dict[StepTask, str]:
+    """Return the name under which each task's steps are cached, with a digest of what only this task depends on."""
+    names = {task: task.__name__ for task in STEP_TASKS}
+    missed_by = msgspec.json.encode([defect.missed_by for defect in exercise.defects])
+    names[run_usual_tests] += f" {hashlib.sha256(missed_by).hexdigest()[:16]}"
+    names[judge_model_trap] += f" {model_trap_digest(course, exercise.id)[:16]}"
+    return names
+
+
 def _trees(mutants: list[Mutant]) -> list[str]:
     return [mutant.tree for mutant in mutants]
 
@@ -228,79 +225,3 @@ def _trees(mutants: list[Mutant]) -> list[str]:
 def _batches(mutants: Iterable[Mutant]) -> Iterator[list[Mutant]]:
     listed = list(mutants)
     return (listed[start : start + MUTANTS_IN_A_TASK] for start in range(0, len(listed), MUTANTS_IN_A_TASK))
-
-
-class ProofCache:
-    """Results of a proof, one JSON line each, by their kind, the digest of everything that the kind depends on, and a
-    subject.
-
-    The subject of a status or a difference is a mutant's syntax tree, the subject of steps is the task's name. A line
-    that was cut off in the middle is ignored.
-    """
-
-    def __init__(self, course: Course, exercise_id: str, *, fresh: bool = False) -> None:
-        self._digests = {kind: digest[:16] for kind, digest in result_digests(course, exercise_id).items()}
-        self._path = course.state_folder() / "proofs" / f"{exercise_id}.jsonl"
-        written = _read_lines(self._path)
-        current = tuple(f"{kind}-{digest}-" for kind, digest in self._digests.items())
-        self._known = {key: value for key, value in written.items() if key.startswith(current) and not fresh}
-        if len(self._known) < len(written):
-            lines = [b"\n" + msgspec.json.encode([key, value]) for key, value in self._known.items()]
-            write_cache(self._path, b"".join(lines))
-
-    def digest(self, **subjects: Iterable[str]) -> str:
-        """Digest everything that results about these subjects depend on; each keyword is a kind."""
-        keys = sorted(self._key(kind, subject) for kind, each in subjects.items() for subject in each)
-        return hashlib.sha256("\n".join(keys).encode()).hexdigest()
-
-    def load_all(self, kind: str, subjects: Iterable[str], result_type: type[T]) -> dict[str, T]:
-        """Return the results that are known, by subject."""
-        known = {subject: self._known.get(self._key(kind, subject)) for subject in subjects}
-        return {
-            subject: msgspec.json.decode(line, type=result_type) for subject, line in known.items() if line is not None
-        }
-
-    def store(self, kind: str, subject: str, result: object) -> None:
-        """Append a result."""
-        self._path.parent.mkdir(parents=True, exist_ok=True)
-        with self._path.open("ab") as file:
-            file.write(b"\n" + msgspec.json.encode([self._key(kind, subject), result]))
-
-    def _key(self, kind: str, subject: str) -> str:
-        return f"{kind}-{self._digests[kind]}-{hashlib.sha256(subject.encode()).hexdigest()[:24]}"
-
-
-def result_digests(course: Course, exercise_id: str) -> dict[str, str]:
-    """Digest everything that each kind of result depends on, besides its subject."""
-    key = key_digest(course, exercise_id)
-    mutants = _joined(key, kit_digest(course, "tries_mutants", TRIES_MUTANTS))
-    files = [*sorted(course.starters(exercise_id).glob("*")), *sorted(course.alternatives(exercise_id).glob("*.py"))]
-    fixes = files_digest(course, f"fixes_{exercise_id}", files)
-    steps = _joined(key, kit_digest(course, "proves_steps", PROVES_STEPS), fixes)
-    return {"status": mutants, "difference": mutants, "steps": steps}
-
-
-def _digest_of_model_trap(course: Course, exercise_id: str) -> str:
-    """Digest the model trap and everything that it runs on."""
-    files = [path for path in [course.model_trap(exercise_id)] if path.is_file()]
-    step = kit_digest(course, "proves_traps", ("author/model_trap.py",))
-    return _joined(step, trap_digest(course, exercise_id), files_digest(course, f"model_trap_{exercise_id}", files))
-
-
-def _joined(*digests: str) -> str:
-    return hashlib.sha256("\0".join(digests).encode()).hexdigest()
-
-
-def _read_lines(path: Path) -> dict[str, msgspec.Raw]:
-    try:
-        lines = read_cache(path).splitlines()
-    except OSError:
-        return {}
-    known = {}
-    for line in lines:
-        try:
-            key, value = msgspec.json.decode(line, type=tuple[str, msgspec.Raw])
-        except msgspec.DecodeError:
-            continue  # the line that was being written when a run was interrupted
-        known[key] = value
-    return known

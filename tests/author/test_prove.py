@@ -16,8 +16,9 @@ from grader.author.mutants import OPERATORS, Mutant, is_same_in_other_words, mut
 from grader.author.new import create_exercise
 from grader.author.output_shapes import describe_shapes
 from grader.author.proof import ALWAYS_DONE, STEPS, MutantStatus, Record, Step, Survivor
+from grader.author.proof_cache import ProofCache
 from grader.author.proof_page import render_proofs
-from grader.author.prove import ProofCache, prove, record_of
+from grader.author.prove import prove, record_of
 from grader.author.static_steps import constant_sizes, points_step
 from grader.author.survivors import advise, missing_checks
 from grader.author.usual_tests import run_usual_tests

@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from grader.author.prove import PROVES_STEPS, TRIES_MUTANTS, result_digests
+from grader.author.proof_cache import PROVES_STEPS, TRIES_MUTANTS, result_digests
 from grader.spec.loading import load_exercise
 from grader.spec.paths import PACKAGE, Course
 from grader.verdict.attribution import DefectStatus
@@ -21,7 +21,7 @@ EXERCISE = "exercise_03"
 DIGESTS = """
 import os, sys
 from pathlib import Path
-from grader.author.prove import result_digests
+from grader.author.proof_cache import result_digests
 from grader.classroom.work import ModuleWork
 from grader.spec.paths import Course
 from grader.verdict.digest import key_digest
