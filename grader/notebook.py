@@ -28,8 +28,9 @@ from grader.report.html import NotebookVerdict
 from grader.report.phrases import Shell
 from grader.report.printable import printable_lines
 from grader.report.trap import render_trap
+from grader.spec.files import write_cache
 from grader.spec.loading import load_exercise
-from grader.spec.paths import Course, find_course, write_cache
+from grader.spec.paths import Course, find_course
 from grader.spec.seeds import secret_seed
 from grader.student.conversation import END_OF_PROMPT
 from grader.student.definitions import submission_from_cells

@@ -17,8 +17,9 @@ from grader.errors import BrokenExerciseError, UsageError
 from grader.processes.worker_source import CAN_FORK, has_threads
 from grader.report.phrases import points
 from grader.report.rendering import text_templates
+from grader.spec.files import is_special_file, product_draft, write_product
 from grader.spec.loading import load_exercise
-from grader.spec.paths import Course, is_special_file, product_draft, write_product
+from grader.spec.paths import Course
 from grader.submission import Submission, read_submission
 from grader.trap.implementations import files_for_traps
 from grader.verdict.judge import open_judge

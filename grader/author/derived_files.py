@@ -11,9 +11,10 @@ from grader.author.readme import write_readme
 from grader.author.scaffold import with_story
 from grader.errors import SpecError
 from grader.spec.exercise import Exercise
+from grader.spec.files import read_cache, write_cache, write_product
 from grader.spec.fragments import fix_defects
 from grader.spec.loading import read_exercise
-from grader.spec.paths import Course, read_cache, write_cache, write_product
+from grader.spec.paths import Course
 from grader.spec.schema import render_schema
 
 

@@ -14,7 +14,8 @@ from grader.author.proposal import Proposal, propose
 from grader.author.scaffold import clean_cells, describe, grading_cell, join_cells, make_cells, notebook_text
 from grader.errors import UsageError
 from grader.spec.exercise_names import EXERCISE_ID
-from grader.spec.paths import Course, write_product
+from grader.spec.files import write_product
+from grader.spec.paths import Course
 from grader.spec.problem import BLANK
 from grader.submission import Unreadable, read_submission
 

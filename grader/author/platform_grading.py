@@ -21,8 +21,9 @@ from grader.report.trap import render_trap
 from grader.sandbox.layers import readable_folders
 from grader.sandbox.sandbox import become_nobody, drop_capabilities
 from grader.spec.exercise import Exercise
+from grader.spec.files import write_product
 from grader.spec.loading import load_exercise
-from grader.spec.paths import Course, write_product
+from grader.spec.paths import Course
 from grader.spec.seeds import secret_seed
 from grader.submission import Submission, Unreadable
 from grader.trap.pooled_judge import PooledTrapJudge

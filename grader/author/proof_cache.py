@@ -7,7 +7,8 @@ from typing import TypeVar
 
 import msgspec
 
-from grader.spec.paths import Course, read_cache, write_cache
+from grader.spec.files import read_cache, write_cache
+from grader.spec.paths import Course
 from grader.trap.implementations import trap_digest
 from grader.verdict.digest import files_digest, key_digest, kit_digest
 

@@ -18,9 +18,10 @@ from grader.processes.workers import WorkerSource
 from grader.sandbox.values import flatten
 from grader.spec.exercise import Exercise
 from grader.spec.fields import sizes_of
+from grader.spec.files import write_product
 from grader.spec.fragments import make_variant, put_back
 from grader.spec.loading import load_exercise
-from grader.spec.paths import Course, write_product
+from grader.spec.paths import Course
 from grader.spec.properties import Property
 from grader.submission import submission_from_text
 from grader.verdict.attribution import DefectStatus

@@ -31,8 +31,9 @@ from grader.errors import SpecError
 from grader.processes.examiner_process import usable_cores
 from grader.processes.task_pool import TaskPool
 from grader.spec.exercise import Exercise
+from grader.spec.files import write_product
 from grader.spec.loading import read_exercise
-from grader.spec.paths import Course, write_product
+from grader.spec.paths import Course
 from grader.verdict.key_making import has_key
 
 T = TypeVar("T")

@@ -18,9 +18,10 @@ from grader.processes.workers import WorkerSource
 from grader.spec.document import Dumper
 from grader.spec.edition import Sealed, SealedDefect
 from grader.spec.exercise import Exercise
+from grader.spec.files import write_product
 from grader.spec.fragments import put_back
 from grader.spec.loading import load_exercise
-from grader.spec.paths import SEALED, VARIATIONS, Course, write_product
+from grader.spec.paths import SEALED, VARIATIONS, Course
 from grader.spec.problem import BLANK, listed
 from grader.spec.variations import source_with
 from grader.submission import Unreadable, read_submission

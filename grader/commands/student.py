@@ -21,7 +21,8 @@ from grader.report.console import ended_by_signals, has_color, has_screen, heigh
 from grader.report.overview import OverviewLine
 from grader.report.printable import printable_lines
 from grader.spec.exercise import Announcement, Exercise
-from grader.spec.paths import Course, write_product
+from grader.spec.files import write_product
+from grader.spec.paths import Course
 from grader.submission.choice import Choice, choice_of, choose_file
 from grader.verdict.verdict import Verdict
 

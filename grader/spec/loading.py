@@ -14,8 +14,9 @@ from grader.errors import SpecError
 from grader.spec.call_signatures import name_problems
 from grader.spec.document import MAX_DESCRIPTION_BYTES, Document, RefusedError, read_document
 from grader.spec.exercise import Exercise
+from grader.spec.files import read_cache, write_versioned_cache
 from grader.spec.fragments import reference_problems, starter_problems
-from grader.spec.paths import VARIATIONS, read_cache, write_versioned_cache
+from grader.spec.paths import VARIATIONS
 from grader.spec.problem import MAX_PROBLEMS, Problem
 from grader.spec.schema_problems import schema_problems
 from grader.spec.soundness import soundness_problems

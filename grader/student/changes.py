@@ -8,7 +8,8 @@ from pathlib import Path
 from msgspec import Struct
 
 from grader.errors import UsageError
-from grader.spec.paths import Course, write_product
+from grader.spec.files import write_product
+from grader.spec.paths import Course
 from grader.student.explanations import has_locked_solution, load_revealed
 from grader.student.progress import forget_progress
 from grader.student.traps import hand_out_trap

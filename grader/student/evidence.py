@@ -20,7 +20,8 @@ from grader.report.guide import ClaimAnswer, ListedValue
 from grader.report.printable import printable
 from grader.sandbox.protocol import Build, Call, Request, TensorValue
 from grader.spec.exercise import Exercise
-from grader.spec.paths import Course, write_cache
+from grader.spec.files import write_cache
+from grader.spec.paths import Course
 from grader.spec.properties import Property
 from grader.submission import Submission
 from grader.verdict.judge import Judge

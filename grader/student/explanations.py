@@ -7,8 +7,9 @@ from msgspec import Struct, structs
 
 from grader.processes.worker_source import CAN_FORK
 from grader.spec.exercise import Exercise, Source, UsualTest
+from grader.spec.files import read_cache, write_cache
 from grader.spec.loading import load_exercise
-from grader.spec.paths import Course, read_cache, write_cache
+from grader.spec.paths import Course
 from grader.submission import Submission, Unreadable
 from grader.verdict.attribution import DefectStatus
 from grader.verdict.verdict import Result, Verdict

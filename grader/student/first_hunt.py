@@ -4,7 +4,8 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from grader.spec.paths import USUAL_MODULE, Course, write_product
+from grader.spec.files import write_product
+from grader.spec.paths import USUAL_MODULE, Course
 from grader.student.notebook_file import notebook_content
 
 FIRST_HUNT = "exercise_00"

@@ -16,8 +16,9 @@ from grader.checks.outcome import Status
 from grader.report.findings import where_words
 from grader.report.phrases import shown_defects
 from grader.report.progress import Attempt, Progress
+from grader.spec.files import read_cache, write_cache
 from grader.spec.loading import load_exercise
-from grader.spec.paths import Course, read_cache, write_cache
+from grader.spec.paths import Course
 from grader.submission.choice import is_edited
 from grader.verdict.attribution import DefectStatus
 from grader.verdict.verdict import Result, Verdict

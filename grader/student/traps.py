@@ -7,8 +7,9 @@ import msgspec
 from msgspec import Struct, structs
 
 from grader.report.trap import Details
+from grader.spec.files import read_cache, write_cache, write_product
 from grader.spec.loading import load_exercise
-from grader.spec.paths import Course, read_cache, write_cache, write_product
+from grader.spec.paths import Course
 from grader.student.explanations import explained_exercise
 from grader.student.progress import load_progress, save_progress
 from grader.submission import Submission, Unreadable

@@ -7,7 +7,8 @@ import stat
 import time
 from pathlib import Path
 
-from grader.spec.paths import READ, USUAL_MODULE
+from grader.spec.files import READ
+from grader.spec.paths import USUAL_MODULE
 from grader.submission.submission import (
     MAX_FILE_BYTES,
     Submission,

@@ -35,8 +35,9 @@ from msgspec import structs
 
 from grader.sandbox.syntax_trees import is_docstring
 from grader.spec.fields import Record
+from grader.spec.files import read_cache, write_versioned_cache
 from grader.spec.loading import load_exercise
-from grader.spec.paths import PACKAGE, Course, read_cache, write_versioned_cache
+from grader.spec.paths import PACKAGE, Course
 
 JUDGES = ("errors.py", "testing.py", "spec", "submission", "sandbox", "processes", "checks", "verdict")
 """The rooms and modules on the path from a submission to a verdict; they import nothing else of the kit."""

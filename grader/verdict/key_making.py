@@ -10,8 +10,9 @@ from msgspec import structs
 from grader.checks.outcome import Examination, Status
 from grader.checks.runner import Runner
 from grader.errors import BrokenExerciseError
+from grader.spec.files import read_cache, write_versioned_cache
 from grader.spec.fragments import make_variant
-from grader.spec.paths import Course, read_cache, write_versioned_cache
+from grader.spec.paths import Course
 from grader.submission import submission_from_text
 from grader.verdict.digest import key_digest
 from grader.verdict.key import REFERENCE, Key, encode_key, variant_name

@@ -21,7 +21,8 @@ from grader.report.html import render_report, render_trap_report
 from grader.report.terminal import Screen, render_terminal
 from grader.report.trap import render_trap
 from grader.report.view import ON_PAGES, ON_SCREEN, view_of
-from grader.spec.paths import Course, product_draft, write_product
+from grader.spec.files import product_draft, write_product
+from grader.spec.paths import Course
 from grader.trap.result import TrapResult
 
 EXPORTS: dict[str, ClassExport | VerdictExport] = {

@@ -11,7 +11,7 @@ from filelock import BaseFileLock, FileLock, Timeout
 
 from grader.classroom.gradebook.schema import APPLICATION_ID, SCHEMA_VERSION, create_tables
 from grader.errors import KitError, UsageError
-from grader.spec.paths import is_special_file
+from grader.spec.files import is_special_file
 
 HELD = "another program has it open; close that program"
 FAULTS = {

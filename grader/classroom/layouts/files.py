@@ -12,7 +12,8 @@ from msgspec import Struct
 
 from grader.classroom.gradebook.rows import WorkKind
 from grader.report.printable import printable
-from grader.spec.paths import READ, USUAL_MODULE
+from grader.spec.files import READ
+from grader.spec.paths import USUAL_MODULE
 from grader.submission.reading import NO_LINK
 
 SUFFIXES = (".py", ".ipynb")

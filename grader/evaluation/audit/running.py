@@ -19,8 +19,9 @@ from grader.evaluation.audit.records import Audit, Grading
 from grader.evaluation.seeds import Split, seed_of
 from grader.processes.examiner_process import usable_cores
 from grader.report.rendering import page_templates
+from grader.spec.files import write_product
 from grader.spec.loading import load_exercise
-from grader.spec.paths import Course, write_product
+from grader.spec.paths import Course
 from grader.verdict.digest import kit_version, torch_version
 
 Advance = Callable[[int, int], None]

@@ -12,7 +12,8 @@ from grader.evaluation.catalogue import Hunt, hunt_of
 from grader.evaluation.fresh.made import Report
 from grader.processes.examiner_process import ExaminerProcess, Service, ServiceRequest
 from grader.spec.exercise_names import exercise_id_of
-from grader.spec.paths import Course, write_product
+from grader.spec.files import write_product
+from grader.spec.paths import Course
 from grader.spec.seeds import require_seed
 
 SERVICE = "grader.evaluation.fresh.service"

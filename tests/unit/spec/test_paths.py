@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from grader.errors import UsageError
-from grader.spec.paths import Course, product_draft, read_cache, write_cache, write_product, write_versioned_cache
+from grader.spec.files import product_draft, read_cache, write_cache, write_product, write_versioned_cache
+from grader.spec.paths import Course
 
 SIZE = 1 << 20
 ROUNDS = 40
