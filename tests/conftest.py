@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from grader.processes.worker_source import CAN_FORK, has_threads
-from grader.sandbox.torch_import import THREAD_SETTINGS, import_torch
+from grader.sandbox.torch_import import import_torch
 from grader.spec.paths import Course
 from grader.verdict.verdict import Verdict
 from tests.support.commands import Done, run_fork, run_program
@@ -27,8 +27,7 @@ REMOVAL_SECONDS = 1.0
 
 pytest_plugins = ["tests.support.selection", "tests.support.lanes"]
 
-for _name in THREAD_SETTINGS:  # whichever test imports torch first: a process that has threads cannot be forked
-    os.environ[_name] = "1"
+import_torch()  # before a test module does: torch is then single-threaded, and workers cost half as much
 
 sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # or each of some hundred processes compiles the kit
