@@ -8,7 +8,7 @@ from grader.evaluation.assessment import Assessment
 from grader.evaluation.environments.forms import Form
 from grader.evaluation.environments.questions import assess, hunts_of, question
 from grader.evaluation.guided import inquiry
-from grader.evaluation.guided.tasks import LOCATE_TASK, claims_in
+from grader.evaluation.guided.tasks import CHOICE, LOCATE_TASK, claims_in
 from grader.spec.loading import load_exercise
 from grader.spec.paths import Course
 from tests.support.paths import ROOT
@@ -48,14 +48,16 @@ def test_a_prediction_shows_its_options_and_right_answers_earn_everything():
     assert assessed(Form.PREDICT, "I do not know.").value == 0
 
 
-@pytest.mark.parametrize(
-    "form",
-    ["{0}: {1}", "{0}. {1}", "- {0}: {1}", "**{0}**: **{1}**", "> {0} = ({1})"],
-)
-def test_a_choice_is_read_in_many_forms(form):
+def test_right_answers_earn_everything():
     questions = inquiry.inquire(COURSE, ONE).questions
-    lines = [form.format(number, each.right + 1) for number, each in enumerate(questions, 1)]
+    lines = [f"{number}: {each.right + 1}" for number, each in enumerate(questions, 1)]
     assert assessed(Form.PREDICT, "\n".join(["Here they are.", *lines])).value == 1
+
+
+@pytest.mark.parametrize("form", ["{0}: {1}", "{0}. {1}", "- {0}: {1}", "**{0}**: **{1}**", "> {0} = ({1})"])
+def test_a_choice_is_read_in_many_forms(form):
+    lines = [form.format(number, option) for number, option in ((1, 3), (12, 1))]
+    assert CHOICE.findall("\n".join(["Here they are.", *lines])) == [("1", "3"), ("12", "1")]
 
 
 def test_a_starter_is_located_by_claims_that_the_reference_contradicts():
