@@ -70,6 +70,20 @@ def tree_of(path: Path) -> ast.Module:
     return ast.parse(path.read_text(encoding="utf-8"))
 
 
+def statements_in(tree: ast.Module) -> Iterator[ast.AST]:
+    """Every statement at any depth: walking the expressions too would take ten times as long."""
+    nodes: list[ast.AST] = [tree]
+    while nodes:
+        node = nodes.pop()
+        yield node
+        for field in ("body", "orelse", "finalbody", "handlers", "cases"):
+            nodes += getattr(node, field, [])
+
+
+def imports_in(tree: ast.Module) -> list[ast.Import | ast.ImportFrom]:
+    return [node for node in statements_in(tree) if isinstance(node, ast.Import | ast.ImportFrom)]
+
+
 def modules_of(package: Path) -> dict[str, Path]:
     """Every module below a package's folder, by its dotted name."""
     modules = {}
@@ -86,9 +100,11 @@ def imports_of(package: Path) -> Imports:
     for name, path in modules.items():
         tree = ast.parse(path.read_text(encoding="utf-8"))
         home = name if path.name == "__init__.py" else name.rpartition(".")[0]
-        nodes = [node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom)]
         found[name] = {
-            (imported, node.lineno) for node in nodes for imported in _imported(node, home, modules) if imported != name
+            (imported, node.lineno)
+            for node in imports_in(tree)
+            for imported in _imported(node, home, modules)
+            if imported != name
         }
     return found
 
@@ -211,9 +227,9 @@ def test_a_name_that_several_rooms_use_has_one_meaning(name: str) -> None:
 
 def imported_packages(path: Path) -> set[str]:
     """The packages that a module imports when it is imported or run."""
-    trees = list(ast.walk(tree_of(path)))
-    names = {alias.name for node in trees if isinstance(node, ast.Import) for alias in node.names}
-    names |= {str(node.module) for node in trees if isinstance(node, ast.ImportFrom)}
+    nodes = imports_in(tree_of(path))
+    names = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
+    names |= {str(node.module) for node in nodes if isinstance(node, ast.ImportFrom)}
     return {name.partition(".")[0] for name in names}
 
 
