@@ -54,26 +54,22 @@ from grader.verdict.key_making import KEY_SEED
 from grader.verdict.verdict import Verdict
 from tests.support.forgetting import forget_descriptions
 from tests.support.paths import ROOT
-from tests.support.sampling import subsets_to_judge
-
-QUICK = ("exercise_03", "exercise_09")
-"""A mask, and an exercise whose defect needs the reference to show."""
+from tests.support.sampling import EXAMPLE, subsets_to_judge
 
 EXERCISES = sorted(path.name for path in (ROOT / "exercises").glob("exercise_*"))
 SHORTEST_TELLING_LINE = 16
 MAX_BYTES = 5 * 1_300_000
 HINTS = {"sealed": True, "sealed without hints": False}
-HANDED_OUT = {"sealed": QUICK, "sealed without hints": ("exercise_03",)}
 
 
 @pytest.fixture(scope="module")
 def released(course, tmp_path_factory) -> dict[str, dict[Path, bytes]]:
-    """Every file of both kinds of edition, of the quick exercises or of one, as it was written."""
+    """Every file of both kinds of edition of one exercise, as it was written."""
     root = tmp_path_factory.mktemp("released")
     found = {}
     for kind, with_hints in HINTS.items():
         folder = root / kind.replace(" ", "_")
-        release(course, folder, Sealed(has_hints=with_hints, explains_at_home=with_hints), only=HANDED_OUT[kind])
+        release(course, folder, Sealed(has_hints=with_hints, explains_at_home=with_hints), only=(EXAMPLE,))
         files = sorted(path for path in folder.rglob("*") if path.is_file())
         found[kind] = {path.relative_to(folder): path.read_bytes() for path in files}
     return found
@@ -154,26 +150,19 @@ def given_away(course, files: dict[Path, bytes], exercise_id: str, handed_out: S
 
 @pytest.mark.parametrize("kind", HINTS)
 def test_no_byte_of_the_edition_gives_a_solution_away(course, released, kind):
-    for exercise_id in QUICK:
-        assert given_away(course, released[kind], exercise_id, QUICK) == []
+    assert given_away(course, released[kind], EXAMPLE, [EXAMPLE]) == []
 
 
 def test_no_hint_is_in_the_edition_without_hints_and_each_is_in_the_one_with_them(course, released, editions):
-    for exercise_id in QUICK:
-        hints = {
-            " ".join(text.split())
-            for defect in load_exercise(course.description(exercise_id)).defects
-            for text in defect.hints
-        }
-        for kind in ("sealed", "sealed without hints"):
-            if exercise_id not in HANDED_OUT[kind]:
-                continue
-            told = load_exercise(editions[kind] / ".sealed" / exercise_id / "exercise.yaml")
-            given = {" ".join(text.split()) for defect in told.defects for text in defect.hints if text}
-            assert given == (hints if HINTS[kind] else set())
-            assert told.edition.gives_hints() == HINTS[kind]
-            everything = " ".join(" ".join(content.decode("latin-1").split()) for content in released[kind].values())
-            assert HINTS[kind] or not [hint for hint in hints if hint in everything]
+    defects = load_exercise(course.description(EXAMPLE)).defects
+    hints = {" ".join(text.split()) for defect in defects for text in defect.hints}
+    for kind, has_hints in HINTS.items():
+        told = load_exercise(editions[kind] / ".sealed" / EXAMPLE / "exercise.yaml")
+        given = {" ".join(text.split()) for defect in told.defects for text in defect.hints if text}
+        assert given == (hints if has_hints else set())
+        assert told.edition.gives_hints() == has_hints
+        everything = " ".join(" ".join(content.decode("latin-1").split()) for content in released[kind].values())
+        assert has_hints or not [hint for hint in hints if hint in everything]
 
 
 @pytest.mark.slow
@@ -237,11 +226,10 @@ def test_the_edition_has_the_variations_of_its_checks_and_no_others(course, tmp_
 
 
 def test_a_small_safetensors_file_replaces_a_reference(released):
-    for exercise_id in QUICK:
-        content = released["sealed"][Path(".sealed", exercise_id, "answers.safetensors")]
-        assert len(content) <= MAX_BYTES
-        seeds = {name.split("/")[0] for name in load(content)}
-        assert {int(seed) - KEY_SEED for seed in seeds} <= {0, 1, 2}
+    content = released["sealed"][Path(".sealed", EXAMPLE, "answers.safetensors")]
+    assert len(content) <= MAX_BYTES
+    seeds = {name.split("/")[0] for name in load(content)}
+    assert {int(seed) - KEY_SEED for seed in seeds} <= {0, 1, 2}
 
 
 def test_an_exercise_with_too_much_to_record_is_an_error_with_a_remedy(course, judge_text):
@@ -254,14 +242,13 @@ def test_an_exercise_with_too_much_to_record_is_an_error_with_a_remedy(course, j
 
 
 def test_the_sealed_key_has_numbers_for_names_and_no_syntax_trees(course, released):
-    for exercise_id in QUICK:
-        key = json.loads(released["sealed"][Path(".sealed", exercise_id, "key.json")])
-        exercise = load_exercise(course.description(exercise_id))
-        assert key["methods"] == {}
-        assert len(key["signatures"]) == 2 ** len(exercise.defects)
-        assert {number for name in key["signatures"] for number in name.split("+") if name} == {
-            str(number) for number in exercise.numbers().values()
-        }
+    key = json.loads(released["sealed"][Path(".sealed", EXAMPLE, "key.json")])
+    exercise = load_exercise(course.description(EXAMPLE))
+    assert key["methods"] == {}
+    assert len(key["signatures"]) == 2 ** len(exercise.defects)
+    assert {number for name in key["signatures"] for number in name.split("+") if name} == {
+        str(number) for number in exercise.numbers().values()
+    }
 
 
 @pytest.mark.slow
@@ -275,26 +262,21 @@ def test_the_edition_has_the_starter_even_if_the_instructor_solved_the_exercise(
 
 
 def test_the_description_says_what_there_is_to_earn_and_how_many_checks_follow(course, editions):
-    for kind, exercises in HANDED_OUT.items():
-        for exercise_id in exercises:
-            whole = load_exercise(course.description(exercise_id))
-            path = editions[kind] / ".sealed" / exercise_id / "exercise.yaml"
-            told, data = load_exercise(path), yaml.safe_load(path.read_text())
-            assert data["defects"] == []
-            assert told.equivalents == []
-            assert told.max_score() == whole.max_score() == 10
-            assert (told.title, told.story.strip(), told.interface) == (
-                whole.title,
-                whole.story.strip(),
-                whole.interface,
-            )
-            hidden = sum(len(names_of_tests(path)) for path in course.hidden_tests(exercise_id).glob("test_*.py"))
-            assert len(told.checks) + told.edition.hidden_checks == len(whole.checks) + hidden
-            assert data["source"].keys() == {"title"}
-            assert [check.id for check in told.checks] == [check.id for check in whole.checks]
-            by_number = {whole.numbers()[each.id]: (each.points, each.stretch) for each in whole.defects}
-            assert {int(each.id): (each.points, each.stretch) for each in told.defects} == by_number
-            assert all(set(each) <= {"points", "stretch", "hints"} for each in data["edition"]["defects"])
+    whole = load_exercise(course.description(EXAMPLE))
+    for edition in editions.values():
+        path = edition / ".sealed" / EXAMPLE / "exercise.yaml"
+        told, data = load_exercise(path), yaml.safe_load(path.read_text())
+        assert data["defects"] == []
+        assert told.equivalents == []
+        assert told.max_score() == whole.max_score() == 10
+        assert (told.title, told.story.strip(), told.interface) == (whole.title, whole.story.strip(), whole.interface)
+        hidden = sum(len(names_of_tests(path)) for path in course.hidden_tests(EXAMPLE).glob("test_*.py"))
+        assert len(told.checks) + told.edition.hidden_checks == len(whole.checks) + hidden
+        assert data["source"].keys() == {"title"}
+        assert [check.id for check in told.checks] == [check.id for check in whole.checks]
+        by_number = {whole.numbers()[each.id]: (each.points, each.stretch) for each in whole.defects}
+        assert {int(each.id): (each.points, each.stretch) for each in told.defects} == by_number
+        assert all(set(each) <= {"points", "stretch", "hints"} for each in data["edition"]["defects"])
 
 
 def submissions(course: Course, exercise_id: str, wrong: int) -> dict[str, str]:
@@ -350,20 +332,13 @@ def require_equal(course: Course, edition: Course, exercise_id: str, texts: dict
     return others
 
 
-@pytest.mark.parametrize(
-    ("exercise_id", "wrong"),
-    [
-        ("exercise_03", 1),
-        pytest.param("exercise_03", 4, marks=pytest.mark.slow),
-        pytest.param("exercise_09", 4, marks=pytest.mark.slow),
-    ],
-)
-def test_submissions_are_judged_at_home_as_in_the_course(course, editions, exercise_id, wrong):
+@pytest.mark.parametrize("wrong", [1, pytest.param(4, marks=pytest.mark.slow)])
+def test_submissions_are_judged_at_home_as_in_the_course(course, editions, wrong):
     """Only where something else is wrong too, a status may be unknown in one place."""
-    texts = submissions(course, exercise_id, wrong)
+    texts = submissions(course, EXAMPLE, wrong)
     assert len(texts) == 4 + wrong
-    others = require_equal(course, Course(root=editions["sealed"]), exercise_id, texts)
-    assert not set(others) - {fix.name for fix in load_wrong_fixes(course, exercise_id)}
+    others = require_equal(course, Course(root=editions["sealed"]), EXAMPLE, texts)
+    assert not set(others) - {fix.name for fix in load_wrong_fixes(course, EXAMPLE)}
 
 
 @pytest.mark.slow
@@ -409,7 +384,7 @@ def test_the_page_says_how_many_checks_ran_and_that_points_are_given_at_the_hand
     assert fixed.stdout.count("checks run here") == 1
     assert "Fixed, as far as the checks here can tell · 10 of 10" in fixed.stdout
     assert "Next: compare with the reference: python -m grader solution exercise_03" in fixed.stdout
-    assert f"1 of {len(QUICK)} fixed" in run_in(edition).stdout
+    assert "1 of 1 fixed" in run_in(edition).stdout
     data = json.loads(run_in(edition, "exercise_03", "--json", "--seed", "5").stdout)
     assert data["seed"] - KEY_SEED in range(3)
     assert data["reason"] is None
@@ -440,13 +415,6 @@ def require_locks_hold(course, edition: Course, source: WorkerSource, exercise_i
         forbidden |= {SOLUTION} if any(not defect.stretch for defect in defects) else set()
         assert not opened & forbidden, subset
         assert subset or opened == locks
-
-
-@pytest.mark.slow
-def test_explanations_are_opened_by_right_answers_alone(course, editions, judge_text):
-    for exercise_id in QUICK:
-        require_locks_hold(course, Course(root=editions["sealed"]), judge_text.source, exercise_id)
-    assert SOLUTION in read_locked(Course(root=editions["sealed"]).explanations("exercise_09")).locks
 
 
 @pytest.mark.slow
@@ -485,7 +453,10 @@ def test_revealed_explanations_stay_and_a_damaged_file_gives_an_error_message(co
 @pytest.mark.slow
 @pytest.mark.parametrize("exercise_id", EXERCISES)
 def test_all_explanations_are_opened_by_right_answers_alone(course, whole_edition, exercise_id, judge_text):
-    require_locks_hold(course, whole_edition[0], judge_text.source, exercise_id)
+    edition, _ = whole_edition
+    require_locks_hold(course, edition, judge_text.source, exercise_id)
+    locks = read_locked(edition.explanations(exercise_id)).locks
+    assert exercise_id not in {EXAMPLE, "exercise_09"} or SOLUTION in locks
 
 
 def test_a_check_whose_answers_are_not_recorded_waits_for_the_hand_in(course, edition, judge_text):
