@@ -85,8 +85,8 @@ def test_a_course_without_exercises_is_no_crash(run_cli, tmp_path):
         assert (done.returncode, "there is no exercise in" in done.stderr) == (2, True), done.stderr
 
 
-def test_a_report_that_cannot_be_written_is_an_error_message(run_cli):
-    done = run_cli("report", "exercise_03", "-o", "/proc/self/report.html")
+def test_a_report_that_cannot_be_written_is_an_error_message(own_course, run_cli):
+    done = run_cli("report", "exercise_03", "-o", "/proc/self/report.html", cwd=own_course.root)
     assert (done.returncode, "/proc/self/report.html: cannot be written" in done.stderr) == (2, True), done.stderr
 
 
@@ -190,8 +190,8 @@ def test_a_mistyped_name_gets_the_nearest_one(run_cli, arguments, meant):
 
 
 @pytest.mark.parametrize("word", ["list", "status", "next", "progress"])
-def test_words_that_people_type_print_the_list(run_cli, word):
-    assert run_cli(word).stdout == run_cli().stdout
+def test_words_that_people_type_print_the_list(own_course, run_cli, word):
+    assert run_cli(word, cwd=own_course.root).stdout == run_cli(cwd=own_course.root).stdout
 
 
 def test_help_lists_the_commands(run_cli):
