@@ -107,8 +107,8 @@ def _profile_examiner(root: Path, samples: Path) -> Profiled:
 
 def _profile_batch(root: Path, samples: Path) -> Profiled:
     """Run a batch with one job, as its command does. The start is included."""
-    from grader.classroom.engines import local_engine
     from grader.classroom.grading import Options, grade_submissions
+    from grader.classroom.local_engine import local_engine
 
     count = len(read_samples(samples))
     course, gradebook = Course(root=root), samples.with_suffix(".sqlite")

@@ -20,11 +20,11 @@ import pytest
 
 from grader.classroom import display, tasks
 from grader.classroom.display import Clock, render_batch
-from grader.classroom.engines import local_engine
 from grader.classroom.gradebook import Gradebook
 from grader.classroom.grading import BatchReport, Options, grade_submissions
 from grader.classroom.layouts.files import SkippedFiles, SkippedKind
 from grader.classroom.layouts.folders import FolderSubmissions
+from grader.classroom.local_engine import local_engine
 from grader.classroom.run import CHANGED, Progress
 from grader.classroom.tasks import GONE, CourseLocation
 from grader.classroom.work import Task, TaskResult

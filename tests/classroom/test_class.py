@@ -9,9 +9,10 @@ from concurrent.futures import Future
 import pytest
 
 from grader.classroom import tasks, work
-from grader.classroom.engines import EngineKind, local_engine, machine_memory
+from grader.classroom.engines import EngineKind
 from grader.classroom.gradebook import SubmissionRecord, Versions, WorkKind
 from grader.classroom.grading import Options, grade_submissions
+from grader.classroom.local_engine import local_engine, machine_memory
 from grader.classroom.opening import LayoutOptions
 from grader.classroom.work import WORK, Task, TaskResult
 from grader.errors import UsageError

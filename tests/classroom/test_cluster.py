@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.classroom import engines
+from grader.classroom import cluster_engine
 from grader.classroom.engines import EngineKind, choose_engine
 from grader.errors import UsageError
 from grader.spec.paths import find_course
@@ -326,7 +326,7 @@ def test_whatever_address_is_given_neither_scheduler_nor_workers_listen_to_other
 
         status = "closed"
 
-    monkeypatch.setattr(engines, "_connect", lambda _: Client())
+    monkeypatch.setattr(cluster_engine, "_connect", lambda _: Client())
     here = find_course(ROOT)
     given = "tcp://127.0.0.1:1"
     with contextlib.ExitStack() as stack:

@@ -14,12 +14,12 @@ from pathlib import Path
 
 import pytest
 
-from grader.classroom.engines import local_engine
 from grader.classroom.gradebook import Gradebook, Student
 from grader.classroom.gradebook.rows import written_time
 from grader.classroom.grading import Options, grade_submissions
 from grader.classroom.layouts import archives
 from grader.classroom.layouts.files import Person, SkippedFiles, SkippedKind
+from grader.classroom.local_engine import local_engine
 from grader.classroom.opening import LayoutOptions, open_layout
 from grader.classroom.roster import ClassList, make_roster, read_roster
 from grader.classroom.tasks import SubmissionLoader
