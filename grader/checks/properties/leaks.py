@@ -28,7 +28,7 @@ LARGE_DRAWS = 4
 """How often large inputs are drawn."""
 
 MAX_PICTURED = 16
-MAX_DRAWING = 0.1
+MAX_DRAWING = 0.5
 """The most tokens or samples to change one by one for a picture, and the most seconds for it."""
 
 
