@@ -32,7 +32,7 @@ class TaskPool:
 
 def _prepare() -> None:
     die_with_parent()
-    _sources.append(open_worker_source())
+    _sources.append(open_worker_source(for_many=True))
 
 
 def _with_source(task: Callable[..., T], *arguments: Any) -> T:
