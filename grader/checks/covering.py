@@ -67,7 +67,7 @@ class _Array:
         return self._filled(dict(fixed), [axis for axis in self._axes if axis not in fixed])
 
     def _filled(self, chosen: dict[int, int], axes: list[int]) -> Row | None:
-        """Choose a value for each axis, those that cover most pairs first; return None if no choice fits."""
+        """Choose a value for each axis, trying values that cover many pairs first; return None if no choice fits."""
         if not axes:
             return tuple(chosen[axis] for axis in range(len(self._counts)))
         axis, *remaining = axes

@@ -178,7 +178,7 @@ class Server:
         return self._loaded(request, trees, tolerated)
 
     def _exchange(self, payload: bytes) -> bytes:
-        """Send a payload to the test in the middle of a request, and return the payload of its next one."""
+        """Send a payload to the test in the middle of a request, and return the payload of its next request."""
         assert self._connection is not None
         send(self._connection, Acted(payload=payload))
         request = receive_request(self._connection)

@@ -381,7 +381,7 @@ class AttributeEquals(Property, frozen=True, kw_only=True, tag="attribute_equals
 
 
 class HasLayer(Property, frozen=True, kw_only=True, tag="has_layer"):
-    """An attribute that the interface promises exists and, if `layer` is given, is a layer of that class."""
+    """An attribute that the interface promises exists and is a layer, of the right class if the interface names one."""
 
     needs_module: ClassVar[bool] = True
 

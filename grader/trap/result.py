@@ -68,7 +68,7 @@ class TestResult(Struct, frozen=True, kw_only=True):
     of: int = 0
     """The right implementations on which it ran."""
     fails_on: tuple[int, ...] = ()
-    """The numbers of the right implementations that it fails."""
+    """The numbers of the right implementations on which it fails."""
     reason: str = ""
     """The type and text of the first exception on a right implementation."""
     cause: Cause = Cause.OTHER

@@ -141,8 +141,8 @@ class Evidence(Struct, frozen=True, kw_only=True):
     fails_otherwise: list[str]
     """The checks in `differing` that fail in the way this defect makes them fail, but with other numbers."""
     fails_a_third: bool
-    """Whether more than a third of the defect's own checks differ, and one of these checks, which only variants with
-    the defect fail, fails as this defect makes it fail."""
+    """Whether more than a third of the defect's own checks differ, and one of the differing checks fails as this defect
+    makes it fail. Only variants with the defect fail that check."""
     fails_own_checks: bool
     """Whether a check fails as in the variant with this defect alone, perhaps with other numbers."""
     fails_unexplained: bool

@@ -109,7 +109,7 @@ def _variants_with(uncertain: Collection[str], matching_variants: list[str]) -> 
 def _may_fail_after_values(outcome: Outcome, signatures: Mapping[str, str]) -> bool:
     """Return whether a variant with these signatures may fail a check as in this outcome.
 
-    If it fails the whole check by its values, it cannot fail it only by a gradient or a changed input.
+    A variant that fails the check by its values cannot fail it by a gradient or a changed input alone.
     """
     return outcome.signature() not in AFTER_VALUES or signatures.get(outcome.check) in WITH_GRADIENTS
 

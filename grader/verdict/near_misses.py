@@ -34,8 +34,8 @@ def find_near_miss(
 ) -> str:
     """Return the id of the near miss that the submission behaves like; empty if there is none.
 
-    It must fail the same checks in the same way and by the same numbers. If a variant already explains every failure,
-    no near miss is looked for. `examine` takes a near miss's name and the checks to run on it.
+    The submission must fail the same checks in the same way and with the same numbers. If a variant already
+    explains every failure, no near miss is looked for. `examine` takes a near miss's name and the checks to run on it.
     """
     ids = {each.id for each in exercise.near_misses}  # none in an edition without hints
     own = examination.signatures()

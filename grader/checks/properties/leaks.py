@@ -192,7 +192,7 @@ def _require_unchanged(
     units: Units,
     draw: Callable[[], Picture | None] = lambda: None,
 ) -> None:
-    """Raise `Failure`, which names the worst one, if a token or sample in `kept` moved. `draw` makes the picture."""
+    """Raise `Failure` if a token or sample in `kept` moved, and name the worst one. `draw` makes the picture."""
     require_shape(after, list(before.shape), "output")
     if before.dim() <= axis or before.size(axis) <= max(kept, default=-1):
         raise Failure(
