@@ -39,7 +39,7 @@ def counts(progress: Progress) -> str:
     """Return the counts of a batch in one line."""
     parts = [f"{progress.judged:,} judged", f"{progress.shared:,} shared"]
     optional = {
-        "already there": progress.skipped,
+        "already judged": progress.skipped,
         "not judged": progress.not_judged,
         "left out": progress.left_out,
         "scored anew": progress.rescored,

@@ -143,7 +143,8 @@ def _bytecode() -> HostState:
     """Return whether the libraries that workers may import late are compiled. A worker cannot write bytecode."""
     sources = [Path(spec.origin) for name in LATE_LIBRARIES if (spec := find_spec(name)) and spec.origin]
     slow = [str(source.parent) for source in sources if not has_bytecode(source)]
-    advice = f"missing, so that each worker compiles anew; to compile once: python -m compileall -q {' '.join(slow)}"
+    remedy = f"python -m compileall -q {' '.join(slow)}"
+    advice = f"missing, so every worker compiles the libraries; to compile them once: {remedy}"
     return HostState(name="bytecode", is_met=True, observed=advice if slow else "the libraries are compiled")
 
 

@@ -305,7 +305,7 @@ def history(student: str, gradebook: Path) -> None:
 @click.argument("gradebook", type=GRADEBOOK)
 @course_option
 @click.option("--to", type=LazyChoice(_export_names), help="The format to write.")
-@click.option("--feedback", is_flag=True, help="Write no export but feedback: a page and a text file for each student.")
+@click.option("--feedback", is_flag=True, help="Write feedback instead: a page and a text file for each student.")
 @click.option("--anonymous", is_flag=True, help="With --to html: replace each name by a pseudonym that never changes.")
 @click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
 def export(gradebook: Path, to: str | None, feedback: bool, anonymous: bool, folder: Path) -> None:

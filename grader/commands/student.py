@@ -202,7 +202,7 @@ def _print_verdict(
 @exercise_argument(required=False)
 @course_option
 def watch(exercise_id: str | None) -> None:
-    """Grade on every save. Without an exercise, watch the first one that is not fixed, then the next."""
+    """Grade on every save. Without an exercise, watch the first exercise that is not fixed, then the next."""
     from grader.student.watch.events import WatchScreen, render_event
     from grader.student.watch.watch import watching
 

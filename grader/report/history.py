@@ -8,7 +8,7 @@ from rich.text import Text
 from grader.report.page import render_page
 from grader.report.printable import printable
 
-HISTORY_COLUMNS = ("exercise", "judged", "outcome", "score", "seed", "source", "why")
+HISTORY_COLUMNS = ("exercise", "judged", "outcome", "score", "seed", "source", "reason")
 DIGEST_LENGTH = 8
 
 
@@ -33,7 +33,7 @@ def render_history(student: str, verdicts: list[PastVerdict], *, width: int = 10
     table = Table(box=None, pad_edge=False)
     for column in HISTORY_COLUMNS:
         justify: JustifyMethod = "right" if column in {"score", "seed"} else "left"
-        table.add_column(column, justify=justify, no_wrap=column != "why")
+        table.add_column(column, justify=justify, no_wrap=column != "reason")
     for each in verdicts:
         score = "" if each.score is None else f"{each.score:g} of {each.max_score:g}"
         reason = f"regraded: {printable(each.regraded_for)}" if each.regraded_for else printable(each.reason)

@@ -15,7 +15,7 @@ from grader.verdict.verdict import DefectVerdict, Result, Verdict
 SIMILARITY = 0.8
 """How similar a name must be to the missing one to be suggested as a misspelling."""
 
-CLAIM_ADVICE = "if you are sure that nothing is wrong, claim so, and give the number of the line that looked wrong"
+CLAIM_ADVICE = "if you are sure that nothing is wrong, make that claim, with the number of the line that looked wrong"
 SEARCH = "look for a defect with your own experiments, because passing checks do not settle this hunt"
 HAND_IN = "hand it in; the checks that run then decide the rest"
 

@@ -262,7 +262,7 @@ def _defect_words(defect: DefectResult, details: Details, *, is_decoy: bool) -> 
         else f"caught at some seeds by {_listed(defect.sometimes_by)}; it counts only if a test fails at every seed"
     )
     if defect.number in details.sizes:
-        words += f"; in your gradings it was wrong {printable(details.sizes[defect.number])}"
+        words += f"; in your file it was wrong {printable(details.sizes[defect.number])}"
     return Text.assemble((name, "red"), f"  {words}")
 
 

@@ -486,9 +486,9 @@ def test_new_recognises_a_kind_and_what_its_inputs_are(own_course, tmp_path, kin
 
     text = path.read_text(encoding="utf-8")
     text = text.replace(
-        "FILL IN (the line or part of a line as it stands in the starter, once)", json.dumps(example.was)
+        "FILL IN (a line, or a part of a line, that occurs once in the starter)", json.dumps(example.was)
     )
-    text = text.replace("FILL IN (what takes its place in the reference)", json.dumps(example.fix))
+    text = text.replace("FILL IN (the text that replaces it in the reference)", json.dumps(example.fix))
     text = text.replace("p: FILL IN (a number", "p: 0.9  # (a number").replace(
         "length: FILL IN (a number", "length: 3  # (a"
     )

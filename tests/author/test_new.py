@@ -171,7 +171,7 @@ def test_what_is_still_blank_is_named_with_line_and_column_all_at_once(own_cours
     for line, column, at in places:
         assert lines[int(line) - 1][int(column) - 1 :].startswith(("FILL IN", ">")), at
     assert "solutions" in done.stderr
-    assert "what takes its place in the reference" in done.stderr
+    assert "the text that replaces it in the reference" in done.stderr
 
 
 def test_an_unfinished_exercise_does_not_hide_the_others_in_the_list(own_course, new, run_cli):

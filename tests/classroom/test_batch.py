@@ -155,7 +155,7 @@ def test_a_batch_that_is_killed_again_and_again_ends_with_the_gradebook_of_one_t
     last = start(*options, killed)
     told = last.communicate(timeout=120)[0]
     assert last.returncode == 0
-    assert f"{kept} already there" in told
+    assert f"{kept} already judged" in told
     assert content(killed) == content(whole)
     assert rows(killed, "SELECT count(*) FROM verdicts") == [(total,)]
     assert rows(killed, "PRAGMA integrity_check") == [("ok",)]
@@ -297,7 +297,7 @@ def test_a_changed_kit_grades_again_and_a_reworded_one_grades_nothing(own_course
             (kit / module).write_text(text + addition, encoding="utf-8")
         batch = start(root, "--gradebook", path, "--jobs", "1", cwd=own_course.root)
         printed += re.findall(r"^(\d+ judged.*?) in ", batch.communicate(timeout=120)[0], re.MULTILINE)
-    nothing = "0 judged, 0 shared, 1 already there"
+    nothing = "0 judged, 0 shared, 1 already judged"
     assert printed == ["1 judged, 0 shared", nothing, nothing, "1 judged, 0 shared"]
     assert rows(path, "SELECT count(DISTINCT kit), count(*) FROM verdicts") == [(2, 2)]
 
@@ -629,7 +629,7 @@ def test_a_log_gets_plain_lines_and_a_terminal_a_bar(monkeypatch):
         time.sleep(0.1)
         advance(Progress(position=5, judged=3, shared=1, skipped=1))
     assert len(lines) == 1
-    told = r"50%: 3 judged, 1 shared, 1 already there; [\d.]+ verdicts a second, 0\.\d s left"
+    told = r"50%: 3 judged, 1 shared, 1 already judged; [\d.]+ verdicts a second, 0\.\d s left"
     assert re.fullmatch(told, lines[0])
 
 

@@ -97,7 +97,7 @@ def test_a_term_of_a_class_with_a_roster_and_a_regrade(run_cli, tmp_path):
     regraded = run_cli("regrade", *options, "--exercise", "3", "--student", "m1", "--reason", "the mask check was off")
     assert regraded.returncode == 0, regraded.stderr
     assert "Grading 1 submission for exercise_03 again: the mask check was off" in regraded.stdout
-    assert "1 judged, 0 shared, 2 already there" in regraded.stdout
+    assert "1 judged, 0 shared, 2 already judged" in regraded.stdout
     told = run_cli("history", "Jane Smith", "--gradebook", book, columns=160).stdout
     assert told.count("fixed") == 2
     assert told.count("regraded: the mask check was off") == 1
@@ -144,7 +144,7 @@ def test_a_regrade_shares_no_verdicts_if_requested_now_or_in_the_batch(run_cli, 
     unshared = ("--gradebook", tmp_path / "unshared.sqlite", "--jobs", "1")
     run_cli("batch", root, *unshared, "--no-share")
     one = run_cli("regrade", *unshared, "--exercise", "3", "--reason", "an alarm", "--student", "a").stdout
-    assert "1 judged, 0 shared, 1 already there" in one
+    assert "1 judged, 0 shared, 1 already judged" in one
     assert "has no effect" not in one
 
 

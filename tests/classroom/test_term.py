@@ -147,7 +147,7 @@ def test_the_ten_commands_of_a_term_do_what_the_readme_says(term: Term) -> None:
 
     # only the resubmission is judged
     (term.root / "repositories/exercise-03-login1/attention.py").write_text(reference("exercise_03"), encoding="utf-8")
-    assert "7 already there" in term.run(repositories)
+    assert "7 already judged" in term.run(repositories)
     assert term.grades() == first | {"m21": fixed}
 
     term.run(page)

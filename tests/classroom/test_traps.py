@@ -181,7 +181,7 @@ def test_a_class_of_forty_is_judged_with_its_traps(tmp_path: Path) -> None:
     kept = count(path)
     done = run_program("batch", folder, "--gradebook", path, "--seed", "3")
     assert done.returncode == 0, done.stderr
-    assert f"{kept} already there" in done.stdout
+    assert f"{kept} already judged" in done.stdout
     total = 32 + 30
     assert rows(path, "SELECT count(*), count(DISTINCT submission) FROM verdicts") == [(total, total)]
     outcomes = "SELECT outcome, count(*), max(score) FROM current_traps GROUP BY outcome ORDER BY 1"

@@ -87,7 +87,7 @@ def test_sizes_of_a_defect_that_is_not_caught_come_with_the_third_run(own_course
     result = result_with(caught=False)
     pages = [render_trap(result, details_of(own_course, result)) for _ in range(RUNS_BEFORE_SIZES)]
     assert all("defect 1  not caught\n" in page for page in pages[:-1])
-    assert "defect 1  not caught; in your gradings it was wrong with tokens=3; right with tokens=1" in pages[-1]
+    assert "defect 1  not caught; in your file it was wrong with tokens=3; right with tokens=1" in pages[-1]
     assert "extra 2  not caught\n" in pages[-1]  # its sizes are not known
 
 

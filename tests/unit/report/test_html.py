@@ -372,7 +372,7 @@ def test_a_page_says_how_to_claim_that_nothing_is_wrong(render, exercise) -> Non
     search, claim = next_step_texts(render(passed, exercise))
     assert search == "Look for a defect with your own experiments, because passing checks do not settle this hunt."
     assert claim.startswith(
-        "If you are sure that nothing is wrong, claim so, and give the number of the line that looked wrong: "
+        "If you are sure that nothing is wrong, make that claim, with the number of the line that looked wrong: "
     )
     assert claim.endswith(f": python -m grader claim {exercise.id} sound --line N")
 
