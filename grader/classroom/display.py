@@ -51,8 +51,8 @@ def counts(progress: Progress) -> str:
 def _progress_line(progress: Progress, total: int, clock: Clock) -> str:
     """Return the progress of a batch as a line for a log."""
     share = progress.done() / max(total, 1)
-    remaining = clock.seconds() * (1 - share) / share if share else 0.0
-    return f"{share:.0%}: {counts(progress)}; {clock.rate(progress):.1f} verdicts a second, {duration(remaining)} left"
+    left = f", {duration(clock.seconds() * (1 - share) / share)} left" if share else ""
+    return f"{share:.0%}: {counts(progress)}; {clock.rate(progress):.1f} verdicts a second{left}"
 
 
 def render_batch(report: BatchReport, clock: Clock, gradebook: str, *, width: int, color: bool) -> str:

@@ -135,17 +135,23 @@ def _package(requirement: Requirement) -> HostState:
         return HostState(name=name, is_met=False, observed="missing", remedy=remedy)
     is_met = requirement.specifier.contains(version, prereleases=True)
     is_untried = name == "torch" and ".".join(version.split(".")[:2]) not in TRIED_TORCH
-    observed = f"{version}, never tried with this kit (tried: {', '.join(TRIED_TORCH)})" if is_untried else version
-    return HostState(name=name, is_met=is_met, observed=observed, remedy=remedy)
+    if is_met and is_untried:
+        remedy = f"the tried versions are {', '.join(TRIED_TORCH)}"
+    observed = f"{version}, never tried with this kit" if is_untried else version
+    return HostState(name=name, is_met=is_met, observed=observed, remedy=remedy, is_warning=is_met and is_untried)
 
 
 def _bytecode() -> HostState:
     """Return whether the libraries that workers may import late are compiled. A worker cannot write bytecode."""
     sources = [Path(spec.origin) for name in LATE_LIBRARIES if (spec := find_spec(name)) and spec.origin]
     slow = [str(source.parent) for source in sources if not has_bytecode(source)]
-    remedy = f"python -m compileall -q {' '.join(slow)}"
-    advice = f"missing, so every worker compiles the libraries; to compile them once: {remedy}"
-    return HostState(name="bytecode", is_met=True, observed=advice if slow else "the libraries are compiled")
+    return HostState(
+        name="bytecode",
+        is_met=True,
+        observed="missing, so every worker compiles the libraries" if slow else "the libraries are compiled",
+        remedy=f"compile them once: python -m compileall -q {' '.join(slow)}",
+        is_warning=bool(slow),
+    )
 
 
 def has_bytecode(source: Path) -> bool:

@@ -184,9 +184,11 @@ def _run(course: Course, trial: Trial) -> int:
 
 def _run_script(steps: Sequence[str], text: str, module: ModuleType, path: Path) -> int:
     """Show the script's steps with long lines cut, and run it. Return 1 if it raises."""
-    for line in steps:
-        if line:
-            click.echo(f">>> {line}" if len(line) <= MAX_COLUMNS else f">>> {line[: MAX_COLUMNS - 3]}...")
+    lines = [line for line in steps if line]
+    for line in lines:
+        click.echo(f">>> {line}" if len(line) <= MAX_COLUMNS else f">>> {line[: MAX_COLUMNS - 3]}...")
+    if any(len(line) > MAX_COLUMNS for line in lines):
+        click.echo(_comment("`try --code` prints the long lines in full"))
     sys.modules[path.stem] = module  # the script imports it
     with tempfile.TemporaryDirectory(prefix="grader-try-") as folder:
         file = Path(folder) / "script.py"

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from grader.commands.doctor import _bytecode, _packages, has_bytecode
+from grader.report.host_states import render_host_states
 
 METADATA = """Metadata-Version: 2.1
 Name: grader
@@ -61,9 +62,13 @@ def test_the_doctor_sees_libraries_without_bytecode(tmp_path: Path, monkeypatch:
     monkeypatch.setattr("grader.commands.doctor.LATE_LIBRARIES", ("late", "no_such_library"))
     monkeypatch.syspath_prepend(tmp_path)
     assert not has_bytecode(source)
-    assert f"python -m compileall -q {tmp_path}" in _bytecode().observed
+    missing = _bytecode()
+    assert missing.is_warning
+    assert f"python -m compileall -q {tmp_path}" in missing.remedy
+    assert render_host_states([missing]).startswith("! bytecode")
     py_compile.compile(str(source))
     assert has_bytecode(source)
     assert _bytecode().observed == "the libraries are compiled"
+    assert not _bytecode().is_warning
     os.utime(source, (1, 1))
     assert not has_bytecode(source)
