@@ -12,7 +12,7 @@ from grader import Result, exercises, fresh_hunts, grade
 from grader import api as interface
 from grader.checks.outcome import Examination, FailureKind, Finding, Outcome, Status
 from grader.errors import UsageError
-from grader.evaluation.fresh.drafts import faults_of, rewritten
+from grader.evaluation.fresh.drafts import candidates_of, rewritten
 from grader.evaluation.fresh.made import Origin
 from grader.evaluation.fresh.making import _failing, _starter
 from grader.spec.exercise import Defect
@@ -50,17 +50,17 @@ def test_a_draft_is_rewritten_in_the_same_way_by_the_same_seed_and_keeps_its_cla
 
 
 def test_every_fault_is_whole_lines_that_occur_once_and_can_be_put_back():
-    faults = list(faults_of(REFERENCE, random.Random(5)))
-    assert len(faults) > 50
-    assert len({fault.operator for fault in faults}) > 8
+    candidates = list(candidates_of(REFERENCE, random.Random(5)))
+    assert len(candidates) > 50
+    assert len({candidate.operator for candidate in candidates}) > 8
     lines = REFERENCE.split("\n")
-    for fault in faults:
-        assert "\n".join(lines[fault.first : fault.end]) == fault.fix
-        changed = "\n".join([*lines[: fault.first], *fault.was.split("\n"), *lines[fault.end :]])
+    for candidate in candidates:
+        assert "\n".join(lines[candidate.first : candidate.end]) == candidate.fix
+        changed = "\n".join([*lines[: candidate.first], *candidate.was.split("\n"), *lines[candidate.end :]])
         assert ast.dump(ast.parse(changed)) != ast.dump(ast.parse(REFERENCE))
-        assert put_back(REFERENCE, [defect_of(fault)]) == changed
-        assert "pass" not in fault.was.split()
-        assert _starter(REFERENCE, [defect_of(fault)]) == changed
+        assert put_back(REFERENCE, [defect_of(candidate)]) == changed
+        assert "pass" not in candidate.was.split()
+        assert _starter(REFERENCE, [defect_of(candidate)]) == changed
 
 
 def test_a_draft_has_neither_docstrings_nor_needless_parentheses_nor_a_negative_zero():
@@ -72,7 +72,7 @@ def test_a_draft_has_neither_docstrings_nor_needless_parentheses_nor_a_negative_
         "        return (total / 3)\n"
     )
     text, _ = rewritten(source, random.Random(0))
-    texts = [text, *(each.was for each in faults_of(text, random.Random(5)))]
+    texts = [text, *(each.was for each in candidates_of(text, random.Random(5)))]
     for each in texts:
         assert "((" not in each.replace("((x", "")
         for mark in ('"""', "-0", "+1", "(2)", "return (", "(total"):
@@ -80,17 +80,17 @@ def test_a_draft_has_neither_docstrings_nor_needless_parentheses_nor_a_negative_
     assert any("dim=0" in each for each in texts)
 
 
-def defect_of(fault) -> Defect:
+def defect_of(candidate) -> Defect:
     return Defect(
-        id="one", title="one", points=1, was=fault.was, fix=fault.fix, hints=("a", "b", "c"), why="it matters"
+        id="one", title="one", points=1, was=candidate.was, fix=candidate.fix, hints=("a", "b", "c"), why="it matters"
     )
 
 
 def test_a_result_that_is_discarded_is_among_the_faults():
-    faults = [each for each in faults_of(REFERENCE, random.Random(5)) if each.operator == "result discarded"]
-    assert len(faults) == 1
-    assert "attn_scores = attn_scores.masked_fill" in faults[0].fix
-    assert "attn_scores = " not in faults[0].was
+    candidates = [each for each in candidates_of(REFERENCE, random.Random(5)) if each.operator == "result discarded"]
+    assert len(candidates) == 1
+    assert "attn_scores = attn_scores.masked_fill" in candidates[0].fix
+    assert "attn_scores = " not in candidates[0].was
 
 
 @pytest.mark.parametrize("status", [Status.CRASHED, Status.TIMED_OUT, Status.NOT_RUN])

@@ -44,7 +44,7 @@ ORIGINS = {
         "Tuned: a proof holds only if every subset is identified. A variant with only extra defects counts as right."
     ),
     Corpus.WRONG_FIXES: (
-        "Files that are nearly right, each with a fault that a hasty fix may have. Those that lose only extra points "
+        "Files that are nearly right, each with a defect that a hasty fix may have. Those that lose only extra points "
         "are left out. Tuned: the kit's tests require that each of them is refused."
     ),
     Corpus.ATTACKS: (

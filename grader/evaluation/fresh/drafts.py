@@ -1,4 +1,4 @@
-"""Draft a hunt: rewrite a right solution so that it looks like another author's, and list faults to put into it."""
+"""Draft a hunt: rewrite a right solution so that it looks like another author's, and find defects to put into it."""
 
 import ast
 import difflib
@@ -31,13 +31,13 @@ UNFIT_OPERATORS = ("None assigned", "argument dropped", "statement removed")
 """Operators whose mutants nearly always crash, or leave a `pass` that names the place: there is little to hunt."""
 
 LIKELY_FACTOR = 4
-"""How much more often a fault concerns attention or modules than any other code."""
+"""How much more often a candidate for a defect concerns attention or modules than any other code."""
 
 MAX_FRAGMENT_LINES = 6
 
 
-class Fault(Struct, frozen=True, kw_only=True):
-    """A fault that can be put into a source: the whole lines before and after, and where they are."""
+class Candidate(Struct, frozen=True, kw_only=True):
+    """A candidate for a defect of a source: the whole lines with and without it, and where they are."""
 
     operator: str
     method: str
@@ -48,8 +48,8 @@ class Fault(Struct, frozen=True, kw_only=True):
     """The index of the first line of `fix` in the source, and of the line after the last one."""
     end: int
 
-    def meets(self, other: "Fault") -> bool:
-        """Return whether two faults share or touch lines."""
+    def meets(self, other: "Candidate") -> bool:
+        """Return whether two candidates share or touch lines."""
         return self.first <= other.end and other.first <= self.end
 
 
@@ -110,7 +110,7 @@ JOINED = re.compile(r"^\w\(\w|\w\)\w$")
 def _without_needless_parentheses(source: str, lines: Container[int]) -> str:
     """Return the source without the parentheses opened on these lines that change nothing.
 
-    Operators leave such parentheses behind, and they would show where the fault is. Lines count from 1.
+    Operators leave such parentheses behind, and they would show where the defect is. Lines count from 1.
     """
     tree, dropped = _dump(source), set[int]()
     for line, opening, closing in _parentheses(source):
@@ -157,8 +157,8 @@ def _can_move(node: ast.stmt) -> bool:
     return isinstance(node, ast.FunctionDef) and node.name != "__init__" and not node.decorator_list
 
 
-def faults_of(source: str, draw: random.Random) -> Iterator[Fault]:
-    """Yield the faults that operators can put into the source, in a random order; likely ones tend to come first."""
+def candidates_of(source: str, draw: random.Random) -> Iterator[Candidate]:
+    """Yield the defects that operators can put into the source, in a random order; likely ones tend to come first."""
     parsed = ParsedSource(source)
     found: dict[str, list[tuple[str, Edit]]] = {}
     for node in parsed.nodes():
@@ -179,9 +179,9 @@ def faults_of(source: str, draw: random.Random) -> Iterator[Fault]:
             changes = _changes(source.split("\n"), text.split("\n"))
             changed = {line + 1 for _, _, first, end in changes for line in range(first, end)}
             text = _without_needless_parentheses(text, changed)
-            fault = _fault(name, method, source, text)
-            if fault is not None:
-                yield fault
+            candidate = _candidate(name, method, source, text)
+            if candidate is not None:
+                yield candidate
 
 
 def _dump(source: str) -> str:
@@ -192,7 +192,7 @@ def _dump(source: str) -> str:
         return ""
 
 
-def _fault(operator: str, method: str, source: str, changed: str) -> Fault | None:
+def _candidate(operator: str, method: str, source: str, changed: str) -> Candidate | None:
     """Return the change as whole lines that occur once in each text; None if it spreads over too many lines."""
     before, after = source.split("\n"), changed.split("\n")
     changes = _changes(before, after)
@@ -201,7 +201,7 @@ def _fault(operator: str, method: str, source: str, changed: str) -> Fault | Non
     while end - first <= MAX_FRAGMENT_LINES:
         fix, was = "\n".join(before[first:end]), "\n".join(after[first : end - removed])
         if _is_once(fix, source) and _is_once(was, changed):
-            return Fault(operator=operator, method=method, fix=fix, was=was, first=first, end=end)
+            return Candidate(operator=operator, method=method, fix=fix, was=was, first=first, end=end)
         if first == 0:
             return None
         first -= 1

@@ -13,7 +13,7 @@ from msgspec import structs
 from grader.checks.outcome import Examination, FailureKind, Finding, Status, in_words
 from grader.checks.runner import Runner
 from grader.errors import BrokenExerciseError, KitError, SpecError
-from grader.evaluation.fresh.drafts import Fault, faults_of, rewritten
+from grader.evaluation.fresh.drafts import Candidate, candidates_of, rewritten
 from grader.evaluation.fresh.made import Made, Origin
 from grader.evaluation.fresh.writing import remove_hunt, write_hunt
 from grader.processes.workers import WorkerSource
@@ -33,8 +33,8 @@ SECOND_SEED = 81_423
 """With these inputs too, defects must fail the same checks: a hunt must not depend on luck."""
 
 MAX_ATTEMPTS = 60
-MAX_FAULTS_TRIED = 10
-"""Faults that an attempt tries before it gives up."""
+MAX_CANDIDATES = 10
+"""Candidates that an attempt tries before it gives up."""
 
 NUMBERS_OF_DEFECTS = {1: 4, 2: 4, 3: 2}
 """The relative frequency of each number of defects."""
@@ -127,20 +127,22 @@ class Maker:
         if _failing(examined.examination(reference)) != {}:
             raise Dropped("the rewritten solution fails a check")
         wanted = draw.choices(list(NUMBERS_OF_DEFECTS), list(NUMBERS_OF_DEFECTS.values()))[0]
-        faults = _visible_faults(examined, wanted, draw)
+        candidates = _visible_candidates(examined, wanted, draw)
         while True:
             try:
-                return self._hunt(exercise_id, runner.exercise, examined, faults, origin)
+                return self._hunt(exercise_id, runner.exercise, examined, candidates, origin)
             except Dropped:
-                if len(faults) == 1:
+                if len(candidates) == 1:
                     raise
-                faults = faults[:-1]  # fewer defects are easier to tell apart
+                candidates = candidates[:-1]  # fewer defects are easier to tell apart
 
     def _hunt(
-        self, exercise_id: str, base: Exercise, examined: "_Examined", faults: list[Fault], origin: Origin
+        self, exercise_id: str, base: Exercise, examined: "_Examined", candidates: list[Candidate], origin: Origin
     ) -> Made:
-        """Return the hunt with these faults; raise `Dropped` unless every subset of them is identified."""
-        defects = [_defect(fault, number, examined.alone(fault)) for number, fault in enumerate(faults, 1)]
+        """Return the hunt with these defects; raise `Dropped` unless every subset of them is identified."""
+        defects = [
+            _defect(candidate, number, examined.alone(candidate)) for number, candidate in enumerate(candidates, 1)
+        ]
         exercise = structs.replace(
             base,
             id=exercise_id,
@@ -159,7 +161,7 @@ class Maker:
         signatures, methods = _identified(examined, exercise)
         self._known.add(digest)
         return Made(
-            origin=structs.replace(origin, operators=[fault.operator for fault in faults]),
+            origin=structs.replace(origin, operators=[candidate.operator for candidate in candidates]),
             reference=examined.reference,
             exercise=exercise,
             signatures=signatures,
@@ -192,24 +194,24 @@ class _Examined:
             self._known[text] = self._runner.examine(submission_from_text(text), KEY_SEED)
         return self._known[text]
 
-    def crashes_at_once(self, fault: Fault) -> bool:
-        """Return whether the first check already crashes. This finds most crashing faults in a fraction of the time."""
-        submission = submission_from_text(self.text(fault))
+    def crashes_at_once(self, candidate: Candidate) -> bool:
+        """Return whether the first check already crashes. This finds most crashes in a fraction of the time."""
+        submission = submission_from_text(self.text(candidate))
         return _failing(self._runner.examine(submission, KEY_SEED, only=self._first_check)) is None
 
-    def fails_at_another_seed(self, fault: Fault, failing: dict[str, str]) -> bool:
+    def fails_at_another_seed(self, candidate: Candidate, failing: dict[str, str]) -> bool:
         """Return whether these checks fail in the same way with other inputs."""
-        submission = submission_from_text(self.text(fault))
+        submission = submission_from_text(self.text(candidate))
         return _failing(self._runner.examine(submission, SECOND_SEED, only=failing)) == failing
 
-    def alone(self, fault: Fault) -> Examination:
-        """Return the examination of the reference with one fault."""
-        return self.examination(self.text(fault))
+    def alone(self, candidate: Candidate) -> Examination:
+        """Return the examination of the reference with one candidate."""
+        return self.examination(self.text(candidate))
 
-    def text(self, fault: Fault) -> str:
-        """Return the reference with a fault put into it."""
+    def text(self, candidate: Candidate) -> str:
+        """Return the reference with the candidate put into it."""
         lines = self.reference.split("\n")
-        lines[fault.first : fault.end] = fault.was.split("\n")
+        lines[candidate.first : candidate.end] = candidate.was.split("\n")
         return "\n".join(lines)
 
 
@@ -222,25 +224,25 @@ def _failing(examination: Examination) -> dict[str, str] | None:
     return {each.check: each.signature() for each in examination.outcomes if each.status is not Status.PASSED}
 
 
-def _visible_faults(examined: _Examined, wanted: int, draw: random.Random) -> list[Fault]:
-    """Return at most `wanted` faults. Each alone fails some check by a value, and no two fail in the same way."""
-    found: list[Fault] = []
+def _visible_candidates(examined: _Examined, wanted: int, draw: random.Random) -> list[Candidate]:
+    """Return at most `wanted` candidates. Each alone fails some check by a value, and no two fail in the same way."""
+    found: list[Candidate] = []
     failures: list[dict[str, str]] = []
     tried = 0
-    for fault in faults_of(examined.reference, draw):
-        if tried == MAX_FAULTS_TRIED or len(found) == wanted:
+    for candidate in candidates_of(examined.reference, draw):
+        if tried == MAX_CANDIDATES or len(found) == wanted:
             break
-        if any(fault.meets(other) for other in found):
+        if any(candidate.meets(other) for other in found):
             continue
         tried += 1
-        if examined.crashes_at_once(fault):
+        if examined.crashes_at_once(candidate):
             continue
-        failing = _failing(examined.alone(fault))
-        if failing and failing not in failures and examined.fails_at_another_seed(fault, failing):
-            found.append(fault)
+        failing = _failing(examined.alone(candidate))
+        if failing and failing not in failures and examined.fails_at_another_seed(candidate, failing):
+            found.append(candidate)
             failures.append(failing)
     if not found:
-        raise Dropped("no fault fails a check")
+        raise Dropped("no candidate fails a check")
     return found
 
 
@@ -285,23 +287,23 @@ def _identified(examined: _Examined, exercise: Exercise) -> tuple[dict[str, dict
     return signatures, methods
 
 
-def _defect(fault: Fault, number: int, alone: Examination) -> Defect:
-    """Describe a fault as a defect. Its hints are made from the findings of checks on the fault alone."""
+def _defect(candidate: Candidate, number: int, alone: Examination) -> Defect:
+    """Describe a candidate as a defect. Its hints are made from the findings of checks on it alone."""
     first = next(each for each in alone.outcomes if each.finding is not None)
     assert first.finding is not None
     check = in_words(first.check)
-    where = f"in {fault.method}" if fault.method else "at the top of the file"
-    was, fix = (" ".join(text.split()) for text in (fault.was, fault.fix))
+    where = f"in {candidate.method}" if candidate.method else "at the top of the file"
+    was, fix = (" ".join(text.split()) for text in (candidate.was, candidate.fix))
     return Defect(
-        id=f"{re.sub(r'[^a-z0-9]+', '-', fault.operator.lower())}-{number}",
-        title=f"{fault.operator}, {where}",
+        id=f"{re.sub(r'[^a-z0-9]+', '-', candidate.operator.lower())}-{number}",
+        title=f"{candidate.operator}, {where}",
         points=POINTS,
-        was=fault.was,
-        fix=fault.fix,
+        was=candidate.was,
+        fix=candidate.fix,
         hints=(
             f"Repeat this observation with a few lines of your own: {_without_place(first.finding)}.",
             f'Print every tensor at the smallest sizes at which "{check}" fails. Which is the first that looks wrong?',
-            f"Look {where} for the lines that begin with: {_beginning(fault.was)}",
+            f"Look {where} for the lines that begin with: {_beginning(candidate.was)}",
         ),
         why=f"The code was: {was} It should be: {fix}",
     )
