@@ -280,23 +280,23 @@ class TrainingStep(Kind):
             about="grad",
         ),
     )
-    words = re.compile(r"step|train|update|epoch")
     layers = (
         *("first.weight", "first.bias", "norm.weight", "norm.bias", "norm.running_mean", "norm.running_var"),
         *("norm.num_batches_tracked", "last.weight", "last.bias"),
     )
     """The names of the adapter's model's state, in order."""
-    after_layers = ("what it returns", "the modes of the model and its layers", "the next random number")
+    after_steps = ("the modes of the model and its layers", "the next random number")
 
     def recognizes(self, definition: Definition) -> bool:
         first, second = [*map(str.lower, definition.parameters), "", ""][:2]
-        is_named = self.words.search(definition.name) is not None
-        return not definition.is_class and is_named and first == "model" and second.startswith("opt")
+        return not definition.is_class and first == "model" and second.startswith("opt")
 
     def parts(self, inputs: list[str], count: int) -> list[Part]:  # noqa: ARG002 - see Kind
-        others = count - len(self.layers)  # one value fewer if the step returns nothing
+        returned = count - len(self.layers) - len(self.after_steps)
+        names = [f"value {number} that it returns" for number in range(1, returned + 1)]
+        names = ["what it returns"] if returned == 1 else names
         recorded = [Part(name=f"the model's {name}", first_axis="step") for name in self.layers]
-        return [*recorded, *(Part(name=name) for name in self.after_layers[-others:])]
+        return [*recorded, *(Part(name=name) for name in (*names, *self.after_steps))]
 
     def own_arguments(self, sizes: Collection[str]) -> dict[str, Any]:
         return {"width": "width", "outputs": "classes" if "classes" in sizes else "width"}
@@ -311,6 +311,7 @@ class Dataset(Kind):
     offers_class = True
     adapter = "dataset"
     is_built_from_inputs = True
+    adapter_arguments = ("like_a_list",)
     precedence = 2
     inputs_are = "its arguments, by keyword"
     whole_inputs: ClassVar[dict[str, Any] | None] = {"integers": 50, "shape": ["items"]}
@@ -319,6 +320,14 @@ class Dataset(Kind):
         Suggestion(names=re.compile(r"(^|_)(size|len|length|window|context|steps|stride)$"), value=3, is_required=True),
     )
     first_checks = ("matches_reference", "leaves_inputs_alone")
+    own_checks = (
+        OwnCheck(
+            id="values_like_a_list",
+            constructor={"like_a_list": True},
+            pattern=r"def __getitem__[\s\S]*(IndexError|< 0)",
+            about="index",
+        ),
+    )
 
     def recognizes(self, definition: Definition) -> bool:
         is_like_one = bool({"__getitem__", "__iter__"} & {*definition.methods})

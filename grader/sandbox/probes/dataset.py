@@ -1,6 +1,7 @@
 """Run a dataset or sampler: its items and their order over two epochs, and with two workers if it is iterable.
 
-It is built from the inputs and the constructor's arguments, by keyword.
+It is built from the inputs and the constructor's arguments, by keyword. If `like_a_list` is true, it is also asked for
+the item at -1, and must raise `IndexError` past the end.
 """
 
 import itertools
@@ -12,6 +13,11 @@ import torch
 from grader.sandbox.subject import Entry
 
 MAX_ITEMS = 200
+"""The most items to ask for in one pass over the dataset."""
+
+MAX_PARTS = 180
+"""The most tensors and containers in the items of one pass: a reply contains five passes and at most 1,000 parts."""
+
 WORKERS = 2
 SEED = 5
 
@@ -29,9 +35,10 @@ class WorkerInfo:
 class Adapter(torch.nn.Module):
     """Returns all items in order, with the lengths of epochs and the numbers of workers between them."""
 
-    def __init__(self, entry: Entry, **arguments: Any) -> None:
+    def __init__(self, entry: Entry, *, like_a_list: bool = False, **arguments: Any) -> None:
         super().__init__()
         self.entry, self.arguments = entry, arguments
+        self.like_a_list = like_a_list
 
     def forward(self, *positional: Any, **inputs: Any) -> tuple[Any, ...]:
         inputs = {**dict(zip(self.entry.inputs, positional, strict=False)), **inputs}
@@ -48,30 +55,54 @@ class Adapter(torch.nn.Module):
         if hasattr(dataset, "__iter__"):
             for number in range(WORKERS):
                 values += [torch.tensor(float(number)), *_items_in_worker(dataset, number)]
+        if self.like_a_list:
+            values += [_plain(dataset[-1]), torch.tensor(float(_ends(dataset)))]
         torch.set_rng_state(generator_state)
         return tuple(values)
 
 
+def _ends(dataset: Any) -> bool:
+    """Return whether an index past the end raises `IndexError`, which also ends a loop over the dataset."""
+    try:
+        dataset[len(dataset)]
+    except IndexError:
+        return True
+    return False
+
+
 def _items_in_worker(dataset: Any, number: int) -> list[Any]:
     """Return the items that one worker of a loader gets."""
-    from torch.utils import data  # expensive to import, and few subjects are datasets
+    from torch.utils.data._utils import worker  # expensive to import, and few subjects are datasets
 
     info: Any = WorkerInfo(id=number, num_workers=WORKERS, seed=number)
-    before = data.get_worker_info
-    data.get_worker_info = data._utils.worker.get_worker_info = lambda: info  # noqa: SLF001 - torch has no public way
+    before = worker._worker_info  # noqa: SLF001 - torch has no public way
+    worker._worker_info = info  # noqa: SLF001 - as above; every name of `get_worker_info` returns it
     try:
         return _items(dataset)
     finally:
-        data.get_worker_info = data._utils.worker.get_worker_info = before  # noqa: SLF001 - as above
+        worker._worker_info = before  # noqa: SLF001 - as above
 
 
 def _items(dataset: Any) -> list[Any]:
+    """Return the first items of the dataset."""
     items = (
         itertools.islice(dataset, MAX_ITEMS)
         if hasattr(dataset, "__iter__")
         else (dataset[index] for index in range(min(len(dataset), MAX_ITEMS)))
     )
-    return [_plain(item) for item in items]
+    plain: list[Any] = []
+    count = 0
+    for item in items:
+        plain.append(_plain(item))
+        count += _count(plain[-1])
+        if count >= MAX_PARTS:
+            break
+    return plain
+
+
+def _count(item: Any) -> int:
+    """Return the number of tensors and containers in an item."""
+    return 1 + sum(map(_count, item)) if isinstance(item, tuple) else 1
 
 
 def _plain(item: Any) -> Any:

@@ -1,11 +1,12 @@
 """Run a training step: call the student's function with a model, an optimizer and batches of the kit.
 
 The first axis of each input is the step. Every other step gets its batch by position. The adapter records the
-parameters, buffers and modes after every step, the returned value, and random numbers drawn afterwards. If `unused` is
+parameters, buffers and modes after every step, the returned values, and random numbers drawn afterwards. If `unused` is
 true, the model has one more parameter, which gets no gradient.
 """
 
 import copy
+from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -87,6 +88,17 @@ def _state(model: torch.nn.Module, returned: Any) -> list[torch.Tensor]:
     modes = torch.tensor([float(each.training) for each in model.modules()])
     state = {name: each for name, each in model.state_dict().items() if name != "unused"}
     values = [torch.as_tensor(each).detach().clone() for each in state.values()]
-    if isinstance(returned, int | float | torch.Tensor):
-        values.append(torch.as_tensor(returned, dtype=torch.float64).detach().clone())
+    values += [torch.as_tensor(each, dtype=torch.float64).detach().clone() for each in _numbers(returned)]
     return [*values, modes, torch.rand(2)]
+
+
+def _numbers(returned: Any) -> Iterator[Any]:
+    """Yield the numbers and tensors that a step returned, alone or in containers. Those of a dictionary come by key."""
+    if isinstance(returned, int | float | torch.Tensor):
+        yield returned
+    elif isinstance(returned, dict):
+        for name in sorted(returned, key=str):
+            yield from _numbers(returned[name])
+    elif isinstance(returned, tuple | list):
+        for each in returned:
+            yield from _numbers(each)
