@@ -76,6 +76,7 @@ def number(value: float) -> str:
 
 def numbers(expected: float, observed: float) -> tuple[str, str]:
     """Format two numbers with enough digits to distinguish them; integers with all their digits."""
+    expected, observed = expected + 0.0, observed + 0.0  # -0.0 becomes 0.0
     if expected.is_integer() and observed.is_integer() and max(abs(expected), abs(observed)) < 10**MAX_DIGITS:
         return f"{expected:.0f}", f"{observed:.0f}"
     digits = FEWEST_DIGITS
