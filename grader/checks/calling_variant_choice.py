@@ -70,6 +70,9 @@ class CallingVariantCheck(Struct, frozen=True, kw_only=True):
     places: tuple[Hashable, ...]
     sharing: frozenset[Hashable]
     by_position: bool
+    """Whether inputs may be passed by position."""
+    built_by_position: bool
+    """Whether constructor arguments may be passed by position."""
     of_function: bool
     """Whether the subject is a function."""
     trains_after_inference: bool
@@ -139,6 +142,8 @@ def _fits(axes: dict[str, Sequence[Any]]) -> Callable[[int, int, int, int], bool
         match one, two:
             case CallingVariantCheck(), Arguments():
                 return one.by_position or two is Arguments.BY_KEYWORD
+            case CallingVariantCheck(), History.REBUILT | History.SETTINGS if not one.built_by_position:
+                return False
             case CallingVariantCheck(), Mode() | History():
                 return two in OF_FUNCTIONS if one.of_function else two is not History.SETTINGS
             case CallingVariantCheck(), Sharing():

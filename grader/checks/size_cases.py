@@ -201,6 +201,7 @@ class SizeCasePlanner:
             places=(*sizes,),
             sharing=frozenset(place for place, each in sizes.items() if inputs_of_one_shape(exercise, check, each)),
             by_position=bool(check.method) or not exercise.interface.keyword_only,
+            built_by_position=not exercise.interface.constructor_keyword_only,
             of_function=bool(exercise.interface.function),
             trains_after_inference=exercise.interface.trains_after_inference,
         )

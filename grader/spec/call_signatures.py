@@ -19,6 +19,8 @@ class Signature(Struct, frozen=True, kw_only=True):
     names: list[str]
     required: list[str]
     """The names without a default."""
+    by_position: list[str]
+    """The names that may also be passed by position, in order."""
     takes_any: bool
     """Whether it has `**kwargs`."""
 
@@ -35,6 +37,7 @@ def _signature_of(function: Function, *, is_method: bool = True) -> Signature:
     return Signature(
         names=names[skipped:],
         required=[name for name in required if name in names[skipped:]],
+        by_position=plain[skipped:],
         takes_any=bool(arguments.kwarg),
     )
 
@@ -74,6 +77,7 @@ def _problems_in_module(exercise: Exercise, methods: dict[str, Function]) -> Ite
         signature, given = _signature_of(methods["__init__"]), exercise.interface.constructor
         yield from _unknown_arguments(signature, given, "an argument of the class", ("interface", "constructor"))
         yield from _missing_arguments(signature, given, ("interface", "constructor"))
+        yield from _order_problems(exercise, signature, [])
     if "forward" in methods:
         forward = _signature_of(methods["forward"])
         yield from _unknown_arguments(
@@ -109,12 +113,60 @@ def _problems_in_call(exercise: Exercise, signature: Signature) -> Iterator[Prob
     yield from _unknown_arguments(with_adapter, interface.constructor, expected, ("interface", "constructor"))
     given = {**interface.constructor, **(interface.inputs if takes_inputs else {})}
     yield from _missing_arguments(own, given, ("interface", "constructor"))
+    if takes_inputs:
+        yield from _given_twice(interface.constructor, interface.inputs, ("interface", "constructor"))
+    if kind.has_calling_variants:
+        yield from _order_problems(exercise, own, [*interface.inputs])
     for index, check in enumerate(exercise.checks):
         path: KeyPath = ("checks", index)
         if takes_inputs:
-            yield from _unknown_arguments(own, check.inputs, expected, (*path, "inputs"))
+            called, caller = _called_signature(exercise, check) or own, check.variation_class() or interface.entry()
+            yield from _unknown_arguments(called, check.inputs, f"an argument of {caller}", (*path, "inputs"))
+            settings = [name for name in {**interface.constructor, **check.constructor} if name not in check.defaults]
+            yield from _given_twice(check.inputs, settings, (*path, "inputs"))
         yield from _unknown_arguments(with_adapter, check.constructor, expected, (*path, "constructor"))
         yield from _unknown_defaults(with_adapter, check, expected, path)
+
+
+def _called_signature(exercise: Exercise, check: Property) -> Signature | None:
+    """Return the signature of the method that takes a check's inputs, if the check has a variation."""
+    name = check.variation_class()
+    source = exercise.variations.get(name)
+    forward = _methods_of(ast.parse(source)).get(name, {}).get("forward") if source else None
+    return _signature_of(forward) if forward else None
+
+
+def _given_twice(given: Collection[str], others: Collection[str], path: KeyPath) -> Iterator[Problem]:
+    """Yield a problem for each argument that is given as an input and in `constructor`."""
+    remedy = "remove it here, or name it under defaults of the check" if path[0] == "checks" else "remove it here"
+    for name in given:
+        if name in others:
+            yield Problem(
+                path=(*path, name),
+                expected="each argument once: in constructor or among the inputs",
+                found=f"{name} in both",
+                remedy=remedy,
+                at_key=True,
+            )
+
+
+def _order_problems(exercise: Exercise, signature: Signature, inputs: list[str]) -> Iterator[Problem]:
+    """Yield a problem if calling variants cannot pass the constructor arguments by position, after the inputs."""
+    interface = exercise.interface
+    if interface.constructor_keyword_only or signature.takes_any:
+        return
+    for position, name in enumerate(interface.constructor, len(inputs)):
+        right = signature.by_position[position] if position < len(signature.by_position) else ""
+        if name in signature.names and name != right:
+            by_keyword = "write constructor_keyword_only: true"
+            yield Problem(
+                path=("interface", "constructor", name),
+                expected="arguments in the order of the signature, without gaps, as some calls pass them by position",
+                found=name,
+                remedy=f"write {right} first, or {by_keyword}" if right in signature.names[position:] else by_keyword,
+                at_key=True,
+            )
+            return
 
 
 def _missing_arguments(signature: Signature, given: Collection[str], path: KeyPath) -> Iterator[Problem]:

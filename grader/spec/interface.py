@@ -37,5 +37,8 @@ class Interface(Record, frozen=True, kw_only=True, omit_defaults=True):
 
     keyword_only: bool = False
     """Whether forward accepts its inputs only by keyword. Otherwise also by position, in the order of `inputs`."""
+    constructor_keyword_only: bool = False
+    """Whether the arguments in `constructor` are accepted only by keyword. Otherwise also by position, in their order.
+    """
     trains_after_inference: bool = True
     """Whether a module that was first called under inference_mode must record gradients afterwards."""

@@ -181,7 +181,12 @@ class Chunks(torch.utils.data.IterableDataset):
             "self.tokens[start + 1 : start + self.length + 1]": "self.tokens[start : start + self.length]",
             "len(self.tokens) - self.length,": "len(self.tokens),",
         },
-        right={"if info else (0, 1)": "if info is not None else (0, 1)"},
+        right={
+            "if info else (0, 1)": "if info is not None else (0, 1)",
+            "def __iter__(self):\n        info = torch.utils.data.get_worker_info()": (
+                "def __iter__(self, worker=torch.utils.data.get_worker_info):\n        info = worker()"  # bound at once
+            ),
+        },
     ),
     "function": Example(
         interface="""
@@ -449,6 +454,112 @@ def test_a_step_that_needs_every_gradient_fails_with_an_unused_parameter(tmp_pat
     assert (right.outcome, right.score) == (Result.FIXED, 10)
     failed = {check.check for check in wrong.checks if check.finding}
     assert (wrong.outcome, failed) == (Result.NOT_FIXED, {"values_with_an_unused_parameter"})
+
+
+@pytest.mark.parametrize(
+    ("returns", "wrong"),
+    [("{'loss': loss.item(), 'count': len(x)}", "{'loss': -loss.item(), 'count': len(x)}"), ("(loss, 2)", "(2, loss)")],
+)
+def test_what_a_training_step_returns_in_a_container_is_compared(tmp_path, returns, wrong):
+    example = EXAMPLES["training_step"]
+    course = Course(root=tmp_path)
+    reference = example.reference.replace("return loss.item()", f"return {returns}")
+    described = DESCRIPTION.format(
+        interface=example.interface, sizes=example.fixed_sizes, was=json.dumps(example.was), fix=json.dumps(example.fix)
+    )
+    lay_out(course, reference.replace(example.fix, example.was), reference, described)
+    judge = Judge(course)
+    try:
+        right = judge(EXERCISE, reference)
+        others = [judge(EXERCISE, reference.replace(returns, each)) for each in (wrong, "None")]
+    finally:
+        judge.close()
+    assert (right.outcome, right.score) == (Result.FIXED, 10)
+    assert [each.outcome for each in others] == [Result.NOT_FIXED] * 2
+
+
+def described_with(example: Example, interface: str) -> str:
+    return DESCRIPTION.format(
+        interface=interface,
+        sizes=", ".join(filter(None, [example.fixed_sizes, example.random_sizes])),
+        was=json.dumps(example.was),
+        fix=json.dumps(example.fix),
+    )
+
+
+def test_arguments_that_are_keyword_only_are_not_passed_by_position(tmp_path):
+    example = EXAMPLES["function"]
+    reference = example.reference.replace("top_p(logits, p)", "top_p(logits, *, p)")
+    assert reference != example.reference
+    course = Course(root=tmp_path)
+    described = described_with(example, f"{example.interface}\n  constructor_keyword_only: true")
+    lay_out(course, reference.replace(example.fix, example.was), reference, described)
+    judge = Judge(course)
+    try:
+        right = judge(EXERCISE, reference)
+    finally:
+        judge.close()
+    assert (right.outcome, right.score) == (Result.FIXED, 10)
+
+
+def test_arguments_that_cannot_be_passed_by_position_are_reported(tmp_path):
+    example = EXAMPLES["function"]
+    path = tmp_path / "exercise.yaml"
+    path.write_text(described_with(example, example.interface), encoding="utf-8")
+    for parameters in ("logits, *, p", "logits, temperature=1.0, p=0.9"):
+        with pytest.raises(SpecError, match=r"interface\.constructor\.p: expected arguments in the order .*, got p; "):
+            read_exercise(path, example.reference.replace("top_p(logits, p)", f"top_p({parameters})"))
+
+
+def test_an_argument_that_is_an_input_too_is_reported(tmp_path):
+    example = EXAMPLES["loss"]
+    path = tmp_path / "exercise.yaml"
+    twice = example.interface.replace("smoothing: 0.1", "smoothing: 0.1, labels: 3")
+    path.write_text(described_with(example, twice), encoding="utf-8")
+    with pytest.raises(SpecError, match=r"interface\.constructor\.labels: .*, got labels in both; remove it here"):
+        read_exercise(path, example.reference)
+    check = "  - {property: matches_reference, id: other, inputs: {smoothing: 0.5}}\n"
+    path.write_text(described_with(example, example.interface) + check, encoding="utf-8")
+    with pytest.raises(SpecError, match=r"checks\[3\]\.inputs\.smoothing: .*, or name it under defaults of the check"):
+        read_exercise(path, example.reference)
+
+
+STATISTICS = """import torch
+from torch import nn
+
+
+class Norm(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.register_buffer("mean", torch.zeros(width))
+
+    def forward(self, x):
+        if self.training:
+            with torch.no_grad():
+                self.mean.lerp_(x.mean((0, 1)), 0.3)
+        return x - self.mean
+"""
+
+
+def test_statistics_in_float64_may_be_rounded_by_earlier_calls_in_float32(tmp_path):
+    course = Course(root=tmp_path)
+    interface = """
+  class: Norm
+  constructor: {width: width}
+  inputs: {x: [batch, tokens, width]}
+  outputs: [[batch, tokens, width]]"""
+    fix, was = "x - self.mean", "x + self.mean"
+    sizes = "{batch: 3, tokens: 5, width: 7}, {batch: [2, 4], tokens: [3, 9], width: [2, 8]}"
+    described = DESCRIPTION.format(interface=interface, sizes=sizes, was=json.dumps(was), fix=json.dumps(fix))
+    described += "  - {property: matches_reference, id: values_in_training, training: true}\n"
+    lay_out(course, STATISTICS.replace(fix, was), STATISTICS, described)
+    judge = Judge(course)
+    otherwise = STATISTICS.replace("lerp_(x.mean((0, 1)), 0.3)", "mul_(0.7).add_(x.mean((0, 1)), alpha=0.3)")
+    try:
+        verdicts = [judge(EXERCISE, otherwise, seed) for seed in range(3)]
+    finally:
+        judge.close()
+    assert [(each.outcome, each.score) for each in verdicts] == [(Result.FIXED, 10)] * 3
 
 
 FOUND = {
