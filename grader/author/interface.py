@@ -44,9 +44,15 @@ class FoundInterface(Struct, frozen=True, kw_only=True):
     """The name of the class or function."""
     constructor: list[Parameter]
     forward: list[Parameter]
+    entry: Function | None = None
+    """The function, or the constructor of the class."""
+    called: Function | None = None
+    """The function or method that takes the inputs, if there is one."""
     axes: dict[str, list[str]] = {}
     """The names of an input's axes, where the source shows them."""
     outputs: int = 1
+    output_names: list[str] = []
+    """The keys or fields of the outputs, in the order in which they are compared, where the source shows them."""
     others: list[str] = []
     """The file's other modules with a forward."""
     own_checks: tuple[OwnCheck, ...] = ()
@@ -94,8 +100,7 @@ def find_interface(source: str, file: str) -> FoundInterface:
     except SyntaxError as error:
         place = f"{file}:{error.lineno}:{error.offset}"
         raise UsageError(f"{place}: cannot be parsed: {error.msg}; start from a file that compiles") from error
-    classes = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
-    functions = {node.name: node for node in tree.body if isinstance(node, Function) and not node.name.startswith("_")}
+    classes, functions = _classes(tree), _functions(tree)
     modules = _modules(classes)
     definitions = [*(_describe(node, modules) for node in classes.values()), *map(_describe, functions.values())]
     recognized = recognize(definitions)
@@ -105,21 +110,35 @@ def find_interface(source: str, file: str) -> FoundInterface:
             f"{file}: no class derived from nn.Module has a forward; the classes found: "
             f"{', '.join(classes) or 'none'}; nor is there {others}"
         )
-    kind, name = recognized[0], recognized[1].name
+    return _read(source, tree, recognized[0], recognized[1].name)
+
+
+def read_interface(source: str, kind: Kind, name: str) -> FoundInterface | None:
+    """Return the interface of the class or function of this name, as a kind; None if the source does not define it."""
+    tree = ast.parse(source)
+    return _read(source, tree, kind, name) if name in {**_classes(tree), **_functions(tree)} else None
+
+
+def _read(source: str, tree: ast.Module, kind: Kind, name: str) -> FoundInterface:
+    classes, functions = _classes(tree), _functions(tree)
+    modules = _modules(classes)
     methods = modules.get(name) or (_methods(classes[name]) if name in classes else {})
     constructor = methods.get("__init__")
-    called = methods[kind.input_method] if kind.input_method else functions.get(name)
+    called = functions.get(name) or methods.get(kind.called(name, ""))
     parameters = parameters_of(functions[name]) if name in functions else parameters_of(constructor)[1:]
     parameters = parameters[len(kind.handed_first) :]
-    inputs = parameters_of(called)[1:] if kind.input_method else _inputs(parameters, kind)
+    is_method = called is not None and name not in functions
+    inputs = parameters_of(called)[1:] if is_method else _inputs(parameters, kind)
     setters = [name for name, method in methods.items() if name != "__init__" and _sets_attributes(method)]
     trains_buffers = _trains_buffers(tree)
     statistics = {**BATCH_STATISTICS, **(STATISTICS_BY_HAND if trains_buffers else {})}
-    documented = classes.get(name) if kind.input_method else None
+    documented = classes.get(name) if is_method else None
     return FoundInterface(
         kind=kind,
         class_name=name,
-        constructor=[with_uses(each, tree) for each in parameters if kind.input_method or each not in inputs],
+        entry=functions.get(name) or constructor,
+        called=called,
+        constructor=[with_uses(each, tree) for each in parameters if is_method or each not in inputs],
         forward=inputs,
         axes=dict(
             chain(
@@ -130,6 +149,7 @@ def find_interface(source: str, file: str) -> FoundInterface:
             )
         ),
         outputs=_count_outputs(called),
+        output_names=_output_names(called, tree),
         others=[each for each, others in modules.items() if "forward" in others and each != name],
         own_checks=tuple(each for each in kind.own_checks if re.search(each.pattern, source)),
         refuses_remainders=_raises(constructor) and any(isinstance(node, ast.Mod) for node in _own_nodes(constructor)),
@@ -145,6 +165,14 @@ def find_interface(source: str, file: str) -> FoundInterface:
         trains_buffers=trains_buffers,
         batch_statistics=next((axes for pattern, axes in statistics.items() if re.search(pattern, source)), None),
     )
+
+
+def _classes(tree: ast.Module) -> dict[str, ast.ClassDef]:
+    return {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
+
+
+def _functions(tree: ast.Module) -> dict[str, Function]:
+    return {node.name: node for node in tree.body if isinstance(node, Function) and not node.name.startswith("_")}
 
 
 def _modules(classes: dict[str, ast.ClassDef]) -> dict[str, dict[str, Function]]:
@@ -244,6 +272,31 @@ def _count_outputs(method: Function | None) -> int:
     """Return the number of values in the last `return`; one if there is none."""
     returned = _returned(method)
     return len(returned[-1]) if returned else 1
+
+
+def _output_names(method: Function | None, tree: ast.Module) -> list[str]:
+    """Return `["key"]` for each key of the dictionary in the last `return`, or `.field` for each field of its named
+    tuple; nothing for other values.
+    """
+    match _returned(method)[-1:]:
+        case [[ast.Dict(keys=keys)]]:
+            names = [str(key.value) for key in keys if isinstance(key, ast.Constant)]
+            return [f'["{name}"]' for name in sorted(names)] if len(names) == len(keys) else []
+        case [[ast.Call(func=ast.Name(id=name))]]:
+            return [f".{field}" for field in _fields_of_named_tuple(name, tree)]
+    return []
+
+
+def _fields_of_named_tuple(name: str, tree: ast.Module) -> list[str]:
+    """Return the fields of `class name(NamedTuple)` or `name = namedtuple(...)`; none if the file defines neither."""
+    for node in tree.body:
+        match node:
+            case ast.ClassDef(name=each) if each == name and "NamedTuple" in map(name_of, node.bases):
+                return [name_of(line.target) for line in node.body if isinstance(line, ast.AnnAssign)]
+            case ast.Assign(targets=[ast.Name(id=each)], value=ast.Call(func=maker, args=[_, fields, *_])):
+                if each == name and name_of(maker) == "namedtuple":
+                    return re.findall(r"\w+", ast.unparse(fields))
+    return []
 
 
 def _unpacked_shapes(method: Function | None) -> Iterator[tuple[str, list[str]]]:

@@ -40,6 +40,7 @@ class Parameter(Struct, frozen=True, kw_only=True):
     is_required: bool
     default: Constant = None
     annotation: str = ""
+    is_keyword_only: bool = False
     is_unread: bool = False
     """Whether its default is not a constant, such as a pair."""
     words: tuple[str, ...] = ()
@@ -60,16 +61,54 @@ def parameters_of(function: Function | None) -> list[Parameter]:
     positional = [*arguments.posonlyargs, *arguments.args]
     defaults: list[ast.expr | None] = [None] * (len(positional) - len(arguments.defaults))
     defaults += [*arguments.defaults, *arguments.kw_defaults]
-    return [_parameter(*pair) for pair in zip([*positional, *arguments.kwonlyargs], defaults, strict=True)]
+    parameters = zip([*positional, *arguments.kwonlyargs], defaults, strict=True)
+    return [_parameter(*each, is_keyword_only=each[0] in arguments.kwonlyargs) for each in parameters]
 
 
-def _parameter(argument: ast.arg, default: ast.expr | None) -> Parameter:
+def signature_of(function: Function | None, other: Function | None, *, is_method: bool) -> str:
+    """Return the parameters as they are written, without annotations and `self`; `...` stands for a default that the
+    `other` version of the function does not have.
+    """
+    if function is None:
+        return ""
+    arguments, others = function.args, _defaults(other.args) if other else {}
+    names = [argument.arg for argument in (*arguments.posonlyargs, *arguments.args)][int(is_method) :]
+    shown = ast.arguments(
+        posonlyargs=[ast.arg(each.arg) for each in arguments.posonlyargs if each.arg in names],
+        args=[ast.arg(each.arg) for each in arguments.args if each.arg in names],
+        vararg=arguments.vararg and ast.arg(arguments.vararg.arg),
+        kwonlyargs=[ast.arg(each.arg) for each in arguments.kwonlyargs],
+        kwarg=arguments.kwarg and ast.arg(arguments.kwarg.arg),
+        kw_defaults=[],
+        defaults=[],
+    )
+    known = {name: _shown_default(default, others.get(name)) for name, default in _defaults(arguments).items()}
+    shown.defaults = [known[name] for name in names if name in known]
+    shown.kw_defaults = [known.get(each.arg) for each in arguments.kwonlyargs]
+    return ast.unparse(shown)
+
+
+def _defaults(arguments: ast.arguments) -> dict[str, ast.expr]:
+    """Return the default of each parameter that has one."""
+    positional = [*arguments.posonlyargs, *arguments.args]
+    given = zip(positional[len(positional) - len(arguments.defaults) :], arguments.defaults, strict=True)
+    keywords = zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
+    return {argument.arg: default for argument, default in (*given, *keywords) if default is not None}
+
+
+def _shown_default(default: ast.expr, other: ast.expr | None) -> ast.expr:
+    is_same = other is not None and ast.unparse(default) == ast.unparse(other)
+    return default if is_same else ast.Constant(value=...)
+
+
+def _parameter(argument: ast.arg, default: ast.expr | None, *, is_keyword_only: bool) -> Parameter:
     value = _constant(default)
     return Parameter(
         name=argument.arg,
         is_required=default is None,
         default=value,
         annotation=ast.unparse(argument.annotation) if argument.annotation else "",
+        is_keyword_only=is_keyword_only,
         is_unread=default is not None and value is None and ast.unparse(default) != "None",
     )
 

@@ -9,13 +9,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from grader.author.interface import FoundInterface, find_interface
-from grader.author.parameters import Parameter, name_of
-from grader.errors import UsageError
+from grader.author.interface import FoundInterface, read_interface
+from grader.author.parameters import Parameter, name_of, parameters_of, signature_of
 from grader.report.property_words import words_for
 from grader.report.rendering import text_templates
 from grader.spec.exercise import Exercise
 from grader.spec.fields import shape_of
+from grader.spec.kinds import KindName
 from grader.spec.problem import blank, listed
 from grader.spec.properties import (
     CallsInTurn,
@@ -35,6 +35,23 @@ WIDTH = 120
 MAX_LAYER = 100
 """The author describes a layer whose code has more characters."""
 
+PROMISES_OF_KINDS: dict[KindName, tuple[str, ...]] = {
+    KindName.OPTIMIZER: (
+        "Some parameters may have no gradient. Gradients change sign and size from step to step.",
+        "A new optimizer may load the state dict between two steps and continue.",
+    ),
+    KindName.TRAINING_STEP: (
+        "The model has batch norm and dropout.",
+        "After a step, the returned number and the model's parameters, buffers and modes are compared.",
+        "The random numbers that a step draws are compared too.",
+    ),
+    KindName.DATASET: (
+        "Items and their order are compared over two epochs, before and after `set_epoch` if there is such a method.",
+        "An iterable dataset must also give each of two workers the right items.",
+    ),
+}
+"""What the kit does with subjects of a kind, where a student cannot know it. These words decide no verdict."""
+
 
 def write_readme(exercise: Exercise, module: str, reference: str, starter: str) -> str:
     """Return the exercise's README; `module` is the name of the file to edit.
@@ -43,8 +60,9 @@ def write_readme(exercise: Exercise, module: str, reference: str, starter: str) 
     author describes it.
     """
     interface, kind = exercise.interface, exercise.interface.kind
-    found = _found(exercise, reference)
-    signature = f"{interface.entry()}({', '.join(_arguments(exercise, found, _found(exercise, starter)))})"
+    found = read_interface(reference, kind, interface.entry())
+    in_starter = read_interface(starter, kind, interface.entry())
+    signature = f"{interface.entry()}({_arguments(exercise, found, in_starter)})"
     computes = blank(
         f"what `{interface.called()}` computes: somebody who has never seen the code can write it from this"
     )
@@ -59,15 +77,6 @@ def write_readme(exercise: Exercise, module: str, reference: str, starter: str) 
         rows=[*_rows(exercise, found), *_layer_rows(exercise, reference, starter)],
         promises=[_wrapped(f"- {promise}", indent="  ") for promise in promises],
     )
-
-
-def _found(exercise: Exercise, source: str) -> FoundInterface | None:
-    """Return the interface in a source; None if it is not the one that the description names."""
-    try:
-        found = find_interface(source, "the source")
-    except UsageError:
-        return None
-    return found if found.class_name == exercise.interface.entry() and found.kind.has_calling_variants else None
 
 
 def _wrapped(text: str, *, indent: str = "") -> str:
@@ -86,43 +95,68 @@ def _summary(reference: str, entry: str) -> str:
 # the signature and the table
 
 
-def _arguments(exercise: Exercise, found: FoundInterface | None, in_starter: FoundInterface | None) -> list[str]:
-    """Return the arguments of the class or function, with the defaults that reference and starter give them."""
-    interface = exercise.interface
-    if found is not None and interface.kind.is_module:
-        return [_with_default(each, in_starter) for each in found.constructor]
-    keywords = [name if value == name else f"{name}={value!r}" for name, value in interface.constructor.items()]
-    return interface.kind.arguments(interface.function, list(interface.inputs), keywords)
-
-
-def _with_default(parameter: Parameter, in_starter: FoundInterface | None) -> str:
-    if parameter.is_required:
-        return parameter.name
-    is_same = in_starter is not None and in_starter.parameter(parameter.name).default == parameter.default
-    return f"{parameter.name}={repr(parameter.default) if is_same and not parameter.is_unread else '...'}"
+def _arguments(exercise: Exercise, found: FoundInterface | None, in_starter: FoundInterface | None) -> str:
+    """Return the arguments of the class or function as the reference has them, without defaults that only it has."""
+    other = in_starter.entry if in_starter else None
+    return signature_of(found.entry, other, is_method=not exercise.interface.function) if found else ""
 
 
 def _rows(exercise: Exercise, found: FoundInterface | None) -> Iterator[tuple[str, str]]:
     """Yield the rows of the table: inputs, outputs, arguments that no shape explains, other methods."""
     interface, kind = exercise.interface, exercise.interface.kind
-    known = {name: _described(spec) for name, spec in interface.inputs.items()}
+    known = {} if kind.own_inputs else interface.inputs
     used = _inputs_of_checks(exercise)
-    yield from ((f"`{name}`", shape) for name, shape in known.items())
-    optional = [] if found is None or not kind.is_module else found.forward
-    for name in (each.name for each in optional if each.name not in known):
-        yield f"`{name}`, optional", _described(used[name]) if name in used else blank("its shape and meaning")
-    if kind.returns_outputs:
-        for shape in interface.outputs:
-            yield f"what `{interface.called()}` returns", _described(shape) if shape else "a single number"
+    handed, parameters = _parameters(exercise, found)
+    yield from ((f"`{each.name}`", blank("its meaning")) for each in handed)
+    yield from ((f"`{name}`", _described(spec, exercise)) for name, spec in known.items())
+    forward = [] if found is None or interface.function else found.forward
+    optional = [each for each in (*forward, *parameters) if each.name not in known]
+    for each in optional:
+        if each.name in used or each in forward:
+            how = "optional, by keyword only" if each.is_keyword_only else "optional"
+            spec = used.get(each.name)
+            yield f"`{each.name}`, {how}", _described(spec, exercise) if shape_of(spec) else blank("its meaning")
+    yield from _rows_of_outputs(exercise, found)
     shapes = [*interface.outputs, *(shape_of(spec) for spec in (*interface.inputs.values(), *used.values()))]
-    explained = {axis for shape in shapes for axis in shape} | {*interface.inputs, *used}
-    arguments = [each.name for each in found.constructor] if found else [*interface.constructor]
-    arguments += [*_arguments_of_checks(exercise)] if found is None else []
-    for name in dict.fromkeys(arguments):
-        if name not in explained and name not in kind.adapter_arguments:
-            yield f"`{name}`", blank("its meaning")
+    explained = {axis for shape in shapes for axis in shape} | {*known, *used}
+    explained |= {argument for size, argument in _arguments_of_sizes(exercise).items() if size in explained}
+    for name in (each.name for each in parameters if each.name not in explained):
+        yield f"`{name}`", blank("its meaning")
     for method in dict.fromkeys(each.method for each in exercise.checks if each.method and not each.variation_class()):
         yield f"`{method}`", blank("its arguments and what it returns")
+
+
+def _parameters(exercise: Exercise, found: FoundInterface | None) -> tuple[list[Parameter], list[Parameter]]:
+    """Return the parameters that the kit itself fills, such as the model of a training step, and all others."""
+    parameters = parameters_of(found.entry)[0 if exercise.interface.function else 1 :] if found else []
+    count = len(exercise.interface.kind.handed_first)
+    return parameters[:count], parameters[count:]
+
+
+def _rows_of_outputs(exercise: Exercise, found: FoundInterface | None) -> Iterator[tuple[str, str]]:
+    interface, called = exercise.interface, exercise.interface.called()
+    if not interface.kind.returns_outputs:
+        if interface.function:
+            yield f"what `{called}` returns", blank("its meaning")
+        return
+    names = found.output_names if found else []
+    for index, shape in enumerate(interface.outputs):
+        if len(interface.outputs) == 1 and not names:
+            what = f"what `{called}` returns"
+        elif len(names) == len(interface.outputs):
+            what = f"`{names[index]}` of what `{called}` returns"
+        else:
+            what = f"value {index + 1} of what `{called}` returns"
+        yield what, _described(shape, exercise) if shape else "a single number"
+
+
+def _arguments_of_sizes(exercise: Exercise) -> dict[str, str]:
+    """Return, for each size that is not the name of an argument, the argument that stands for it."""
+    interface = exercise.interface
+    own = {name: value for name, value in interface.constructor.items() if name not in interface.kind.adapter_arguments}
+    return {
+        str(value): name for name, value in own.items() if value in exercise.fixed_sizes[0] and str(value) not in own
+    }
 
 
 def _inputs_of_checks(exercise: Exercise) -> dict[str, Any]:
@@ -133,11 +167,6 @@ def _inputs_of_checks(exercise: Exercise) -> dict[str, Any]:
             if name not in exercise.interface.inputs and (name not in added or not shape_of(added[name])):
                 added[name] = spec
     return added
-
-
-def _arguments_of_checks(exercise: Exercise) -> Iterator[str]:
-    for check in exercise.checks:
-        yield from (*check.constructor, *check.defaults)
 
 
 def _layer_rows(exercise: Exercise, reference: str, starter: str) -> Iterator[tuple[str, str]]:
@@ -170,27 +199,40 @@ def _layer(node: ast.AST) -> Iterator[tuple[str, str, str]]:
         yield str(getattr(node.args[0], "value", "")), "a buffer: ", ast.unparse(node.args[1])
 
 
-def _described(spec: Any) -> str:
-    """Return the shape of an input or output in words, with the values that an input has."""
-    shape = spec if isinstance(spec, list) else getattr(spec, "shape", None)
-    if shape is None:
-        return f"`{spec!r}`"
-    return f"`({', '.join(map(str, shape))})`{_made_of(spec)}"
+def _described(spec: Any, exercise: Exercise) -> str:
+    """Return the shape of an input or output in words, with the values that an input has.
+
+    The sizes have the names of the arguments that stand for them.
+    """
+    shape = shape_of(spec) if not isinstance(spec, list) else spec
+    if not shape:
+        return blank("its meaning")
+    arguments = _arguments_of_sizes(exercise)
+    axes = [str(arguments.get(str(axis), axis)) for axis in shape[_steps_in(spec, exercise) :]]
+    return f"`({', '.join(axes)})`{_made_of(spec, exercise)}"
 
 
-def _made_of(spec: Any) -> str:
+def _steps_in(spec: Any, exercise: Exercise) -> int:
+    """Return the number of an input's first axes that the kit removes before it calls the submission."""
+    steps = exercise.interface.kind.step_axes
+    return len(steps) if shape_of(spec)[: len(steps)] == steps else 0
+
+
+def _made_of(spec: Any, exercise: Exercise) -> str:
     """Return a description of an input's values, to follow its shape."""
     if isinstance(spec, list):
         return ""
     if spec.is_mask():
-        return ", a mask: true where a query may look"
+        is_of_pairs = exercise.interface.kind.is_module and len(spec.shape) > len(("batch", "keys"))
+        return f", a mask: {'true where a query may look' if is_of_pairs else blank('what true stands for')}"
     if spec.zeros:
         return ""
     if spec.between is not None:
         return f", numbers between {spec.between[0]:g} and {spec.between[1]:g}"
     ignored = f", or {spec.ignored} where there is nothing to count" if spec.ignored is not None else ""
     without = "" if spec.inclusive else "and without "
-    return f", whole numbers from {spec.start} up to {without}{spec.integers}{ignored}"
+    most = _arguments_of_sizes(exercise).get(str(spec.integers), spec.integers)
+    return f", whole numbers from {spec.start} up to {without}{most}{ignored}"
 
 
 # the promises
@@ -199,23 +241,40 @@ def _made_of(spec: Any) -> str:
 def _promises(exercise: Exercise, found: FoundInterface) -> Iterator[str]:
     """Yield what the checks require of every fix."""
     interface, kind = exercise.interface, exercise.interface.kind
-    modes = "in training and evaluation mode, " if kind.is_module else ""
     yield from filter(None, (_promise(check, exercise, found) for check in exercise.checks))
-    if any(isinstance(each, MatchesReference) and each.uses_calling_variants() for each in exercise.checks):
-        positions = "" if interface.keyword_only else ", or by position in the order above"
-        yield (
-            f"All of this holds for non-empty inputs of any size and memory layout, {modes}with and without gradients. "
-            f"Arguments may be passed by keyword{positions}."
-        )
-        if kind.is_module and interface.trains_after_inference:
-            yield "A module that was called under `torch.inference_mode()` can be trained afterwards."
-        mode = ", the module's mode, which parameters require gradients, or another module" if kind.is_module else ""
-        yield f"A call does not change torch's seed, default dtype or grad mode{mode}."
+    yield from PROMISES_OF_KINDS.get(interface.kind_name, ())
+    if not any(isinstance(each, MatchesReference) and each.uses_calling_variants() for each in exercise.checks):
+        return
+    if not kind.has_calling_variants:
+        yield f"All of this holds for {kind.shared} of any size. {_calls(exercise, found)}"
+        return
+    modes = "in training and evaluation mode, " if kind.is_module else ""
+    yield (
+        f"All of this holds for non-empty inputs of any size and memory layout, {modes}with and without gradients. "
+        f"{_calls(exercise, found)}"
+    )
+    if kind.is_module and interface.trains_after_inference:
+        yield "A module that was called under `torch.inference_mode()` can be trained afterwards."
+    mode = ", the module's mode, which parameters require gradients, or another module" if kind.is_module else ""
+    yield f"A call does not change torch's seed, default dtype or grad mode{mode}."
+
+
+def _calls(exercise: Exercise, found: FoundInterface) -> str:
+    """Return how the arguments are passed."""
+    interface, kind = exercise.interface, exercise.interface.kind
+    takes_positions = kind.has_calling_variants or interface.function
+    if interface.keyword_only or not takes_positions or not interface.inputs:
+        return "Arguments may be passed by keyword."
+    if any(each.is_keyword_only for each in (*found.constructor, *found.forward)):
+        names = listed(f"`{name}`" for name in interface.inputs)
+        order = ", in this order" if len(interface.inputs) > 1 else ""
+        return f"Arguments may be passed by keyword, and {names} also by position{order}."
+    return "Arguments may be passed by keyword, or by position in the order above."
 
 
 def _promise(check: Property, exercise: Exercise, found: FoundInterface) -> str:
     """Return what one check requires; empty if its promise is not known."""
-    inputs = exercise.interface.inputs
+    inputs, kind = exercise.interface.inputs, exercise.interface.kind
     match check:
         case SamplesDoNotMix() if found.learns_statistics():
             return "In evaluation mode, samples do not affect each other."
@@ -227,10 +286,14 @@ def _promise(check: Property, exercise: Exercise, found: FoundInterface) -> str:
             return f"Calls in training mode change the buffers, and calls in evaluation mode use them: {how}."
         case Raises():
             return _refusal(check)
+        case LeavesInputsAlone() if kind.own_inputs:
+            return ""
         case LeavesInputsAlone():
             names = listed(f"`{name}`" for name in inputs)
             return f"{names} {'is' if len(inputs) == 1 else 'are'} not modified."
-        case KeepsDtype() if not exercise.interface.kind.is_module:
+        case KeepsDtype() if not kind.has_calling_variants:
+            return f"`{exercise.interface.called()}` computes in float64 if its {kind.shared} are in float64."
+        case KeepsDtype() if not kind.is_module:
             return "A call with inputs in float64 computes in float64."
         case KeepsStateDict() if not check.free_buffers:
             return ""

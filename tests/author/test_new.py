@@ -789,7 +789,7 @@ def test_the_page_of_a_new_exercise_names_the_arguments_that_only_checks_use(own
     derive_files(own_course, load_exercise(own_course.description(EXERCISE)))
     readme = (own_course.exercise_folder(EXERCISE) / "README.md").read_text()
     assert "`MultiHeadAttention(embed_dim, num_heads, dropout=0.1, bias=True)` is an `nn.Module`.\n" in readme
-    for row in ("`scale`, optional | `", "`dropout` | FILL IN", "`bias` | FILL IN"):
+    for row in ("`scale`, optional | FILL IN (its meaning)", "`dropout` | FILL IN", "`bias` | FILL IN"):
         assert f"\n| {row}" in readme
 
 
@@ -840,6 +840,147 @@ def test_the_page_of_a_new_function_promises_no_modes(own_course, new):
     assert "A call with inputs in float64 computes in float64." in page
     assert "memory layout, with and without gradients" in page
     assert "module" not in page
+
+
+STEP = """\
+import torch
+
+
+def train_step(model, optimizer, x, y, *, max_norm=1.0, rate=0.5):
+    model.train()
+    optimizer.zero_grad()
+    loss = rate * torch.nn.functional.cross_entropy(model(x), y)
+    loss.backward()
+    torch.nn.utils.clip_grad_norm_(model.parameters(), max_norm)
+    optimizer.step()
+    return loss
+"""
+DESCENT = """\
+import torch
+
+
+class Descent(torch.optim.Optimizer):
+    def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), *, decay=0.0):
+        super().__init__(params, {"lr": lr, "betas": betas, "decay": decay})
+
+    @torch.no_grad()
+    def step(self, closure=None):
+        for group in self.param_groups:
+            for each in group["params"]:
+                if each.grad is not None:
+                    each.sub_(each.grad, alpha=group["lr"])
+"""
+PAIRS = """\
+class Pairs:
+    def __init__(self, tokens, *, length=3):
+        self.tokens, self.length = tokens, length
+
+    def __len__(self):
+        return len(self.tokens) - self.length
+
+    def __getitem__(self, index):
+        if index >= len(self):
+            raise IndexError(index)
+        return self.tokens[index : index + self.length]
+"""
+MASKED = """\
+from collections import namedtuple
+
+Found = namedtuple("Found", ["total", "count"])
+
+
+def masked_sum(x, token_mask=None, *, vocab_size, weight: float = 1.0):
+    kept = x if token_mask is None else x * token_mask
+    return Found(weight * kept.sum(), vocab_size + kept.sum())
+"""
+
+
+@pytest.mark.parametrize(
+    ("source", "was", "fix", "expected"),
+    [
+        (
+            STEP,
+            "model.train()",
+            "model.train(True)",
+            [
+                "`train_step(model, optimizer, x, y, *, max_norm=1.0, rate=0.5)` is one step",
+                "| `model` | FILL IN (its meaning) | | `optimizer` | FILL IN (its meaning) |",
+                "| `x` | `(batch, width)` | | `y` | `(batch)`, whole numbers from 0",
+                "| what `train_step` returns | FILL IN (its meaning) |",
+                "- `train_step` computes in float64 if its model and batches are in float64. - `x` and `y` are not mod",
+                "Arguments may be passed by keyword, and `x` and `y` also by position, in this order.",
+            ],
+        ),
+        (
+            DESCENT,
+            'alpha=group["lr"]',
+            'alpha=-group["lr"]',
+            [
+                "`Descent(params, lr=0.001, betas=(0.9, 0.999), *, decay=0.0)` is an optimizer.",
+                "| `params` | FILL IN (its meaning) | | `lr` | FILL IN (its meaning) | | `betas` |",
+                "- `Descent` computes in float64 if its parameters and gradients are in float64.",
+                "- A new optimizer may load the state dict between two steps and continue.",
+            ],
+        ),
+        (
+            PAIRS,
+            "len(self.tokens) - self.length",
+            "len(self.tokens) - self.length + 1",
+            [
+                "`Pairs(tokens, *, length=3)` is a dataset or sampler.",
+                "- `tokens` is not modified.",
+                "- Items and their order are compared over two epochs",
+                "Arguments may be passed by keyword. Everything else",
+            ],
+        ),
+        (
+            MASKED,
+            "x * token_mask",
+            "x * token_mask + 0",
+            [
+                "`masked_sum(x, token_mask=None, *, vocab_size, weight=1.0)` is a function.",
+                "| `x` | `(batch, tokens, vocab_size)` |",
+                "| `token_mask` | FILL IN (its meaning) | | `weight` | FILL IN (its meaning) |",
+                "| `.total` of what `masked_sum` returns | a single number | | `.count` of what",
+            ],
+        ),
+    ],
+    ids=["training step", "optimizer", "dataset", "function"],
+)
+def test_the_page_of_each_kind_shows_the_signature_and_promises(own_course, new, source, was, fix, expected):
+    new(source)
+    path = own_course.description(EXERCISE)
+    text = path.read_text().replace("outputs:\n    - [batch, tokens, width]", "outputs: [[], []]")
+    path.write_text(re.sub(r"vocab_size: .*", "vocab_size: width", text))
+    fill_in(own_course, ANSWERS | {"defects[0].was": was, "defects[0].fix": fix})
+    page = page_of(own_course)
+    for promise in expected:
+        assert promise in page, promise
+
+
+def test_the_page_hides_a_default_that_the_fix_changes_and_shows_keyword_only_arguments(own_course, new):
+    fix = "embed_dim, *, num_heads, dropout=0.0)"
+    new(BUGGY.replace("embed_dim, num_heads, dropout=0.1)", fix.replace("0.0", "0.1")))
+    fill_in(own_course, ANSWERS | {"defects[0].was": "dropout=0.1)", "defects[0].fix": "dropout=0.0)"})
+    page = page_of(own_course)
+    assert "`MultiHeadAttention(embed_dim, *, num_heads, dropout=...)`" in page
+    assert "Arguments may be passed by keyword, and `x` also by position." in page
+    assert "| value 1 of what `forward` returns | `(batch, tokens, embed_dim)` | | value 2 of what" in page
+
+
+def test_the_page_names_keys_of_outputs_and_what_only_the_author_knows_of_masks_and_options(own_course, new):
+    source = BUGGY.replace("(self, x):", "(self, x, padding_mask=None, *, use_cache=False):")
+    source = source.replace("return self.out(joined), weights", 'return {"weights": weights, "out": self.out(joined)}')
+    new(source)
+    path = own_course.description(EXERCISE)
+    text = path.read_text().replace("    - [batch, tokens, embed_dim]\n", "    - [batch, tokens, embed_dim]\n" * 2)
+    mask = "{padding_mask: {mask: padding, shape: [batch, tokens]}, use_cache: true}"
+    path.write_text(f"{text}  - {{property: matches_reference, id: masked, inputs: {mask}}}\n")
+    fill_in(own_course)
+    page = page_of(own_course)
+    assert "| `padding_mask`, optional | `(batch, tokens)`, a mask: FILL IN (what true stands for) |" in page
+    assert "| `use_cache`, optional, by keyword only | FILL IN (its meaning) |" in page
+    assert '| `["out"]` of what `forward` returns | `(batch, tokens, embed_dim)` | | `["weights"]` of what' in page
 
 
 def test_shipped_references_are_left_alone(own_course):
