@@ -1,24 +1,39 @@
 """Describe the shapes that a reference returns, in terms of the sizes of its exercise."""
 
-from collections.abc import Sequence
+import textwrap
+from collections.abc import Iterator, Sequence
 from itertools import permutations
 from operator import add
 from typing import Any
 
 from grader.author.sizes import FixedSizes
+from grader.spec.problem import BLANK, blank, listed
+
+NO_FORMULA = (
+    "{new} depends on {names}, but no range can express it: it is no multiple, quotient or sum of sizes. So write "
+    "numbers into each random size case, with the length that the reference returns there. Or write another size in "
+    "place of {new}, keep the ranges, and remove returns_shapes and each check that fails with failed:shape."
+)
+"""The remedy for a size whose random values cannot be derived from those of other sizes."""
+
+REMARK_WIDTH = 76
+"""The columns of a comment: a page wraps longer lines, so that they cannot be pasted."""
 
 
 def describe_shapes(
     shapes: Sequence[Sequence[tuple[int, ...]]], fixed_sizes: FixedSizes, random_sizes: Sequence[dict[str, Any]]
 ) -> str:
-    """Return the lines of YAML for outputs of these shapes: `outputs`, and `sizes` if an output needs a new size."""
+    """Return the lines of YAML for outputs of these shapes: `outputs`, and `sizes` if an output needs a new size.
+
+    A random size case leaves a blank for a new size that cannot be derived from other sizes.
+    """
     size_cases, above = [dict(size_case) for size_case in fixed_sizes], [dict(size_case) for size_case in random_sizes]
     lines = ["  outputs:"]
     for index in range(len(shapes[0])):
         axes = zip(*(each[index] for each in shapes), strict=True)
         lines.append(f"    - [{', '.join(_named_axis(axis, size_cases, above) for axis in axes)}]")
     if size_cases != fixed_sizes:
-        lines += ["sizes:", *(f"  - {_flow(size_case)}" for size_case in size_cases)]
+        lines += [*_remarks(size_cases, above), "sizes:", *(f"  - {_flow(size_case)}" for size_case in size_cases)]
         lines += [f"  - {_flow(size_case)}" for size_case in above]
     return "\n".join(lines)
 
@@ -36,7 +51,7 @@ def _named_axis(lengths: tuple[int, ...], size_cases: FixedSizes, above: list[di
     same = next((name for name, values in known.items() if values == lengths), "")
     if same or len({*lengths}) == 1:
         return same or str(lengths[0])
-    new = _made_of(lengths, known, above) or f"length_{len(size_cases[0])}"
+    new = _made_of(lengths, known, above) or _underived(lengths, known, above)
     for size_case, length in zip(size_cases, lengths, strict=True):
         size_case[new] = length
     return new
@@ -65,6 +80,36 @@ def _made_of(lengths: tuple[int, ...], known: dict[str, tuple[int, ...]], above:
                 size_case[f"{one}_plus_{other}"] = _pinned(size_case, one) + _pinned(size_case, other)
             return f"{one}_plus_{other}"
     return ""
+
+
+def _underived(lengths: tuple[int, ...], known: dict[str, tuple[int, ...]], above: list[dict[str, Any]]) -> str:
+    """Return the name of a new size that cannot be derived; it is a blank in the random size cases `above`.
+
+    The sizes on which it depends become numbers there.
+    """
+    new = f"length_{len(known)}"
+    for size_case in above:
+        for name in _deciding(lengths, known):
+            _pinned(size_case, name)
+        size_case[new] = blank("its number")
+    return new
+
+
+def _deciding(lengths: tuple[int, ...], known: dict[str, tuple[int, ...]]) -> list[str]:
+    """Return the sizes that may determine the lengths: each alone, or else all together."""
+    alone = [name for name, values in known.items() if len({*zip(values, lengths, strict=True)}) == len({*values})]
+    return alone or [*known]
+
+
+def _remarks(size_cases: FixedSizes, above: list[dict[str, Any]]) -> Iterator[str]:
+    """Yield a comment on each new size that is blank in a random size case."""
+    names = [name for name, size in (above[0] if above else {}).items() if str(size).startswith(BLANK)]
+    for new in names:
+        lengths = tuple(size_case[new] for size_case in size_cases)
+        before = [*size_cases[0]][: [*size_cases[0]].index(new)]
+        known = {name: tuple(size_case[name] for size_case in size_cases) for name in before}
+        remark = NO_FORMULA.format(new=new, names=listed(_deciding(lengths, known), "or"))
+        yield from (f"# {line}" for line in textwrap.wrap(remark, REMARK_WIDTH, break_on_hyphens=False))
 
 
 def _pinned(size_case: dict[str, Any], name: str) -> int:

@@ -1,6 +1,7 @@
 """A proof finds gaps in the checks of an exercise; the proof of every exercise of the course succeeds."""
 
 import itertools
+import json
 import re
 import shutil
 from pathlib import Path
@@ -487,15 +488,20 @@ def test_a_mutant_that_may_compute_the_same_is_recognised(before: str, after: st
     )
 
 
-def small_exercise(course: Course, exercise_id: str, fix: str) -> Path:
-    """An exercise of one line, filled in; its description."""
-    source = course.root / "mine.py"
-    source.write_text("import torch\n\n\ndef triple(scores):\n    return 4 * scores\n", encoding="utf-8")
-    create_exercise(course, exercise_id, source)
+TRIPLE = "import torch\n\n\ndef triple(scores):\n    return 4 * scores\n"
+
+
+def small_exercise(
+    course: Course, exercise_id: str, fix: str, *, was: str = "4 * scores", source: str = TRIPLE
+) -> Path:
+    """An exercise with one defect, filled in; its description."""
+    (course.root / "mine.py").write_text(source, encoding="utf-8")
+    create_exercise(course, exercise_id, course.root / "mine.py")
     path = course.description(exercise_id)
     text = path.read_text(encoding="utf-8")
-    for place, answer in (("the line or part", "4 * scores"), ("what takes its place", fix), ("a short name", "four")):
-        text = re.sub(rf"FILL IN \({place}.*\)", answer, text)
+    for place, answer in (("a line, or a part", was), ("the text that replaces", fix), ("a short name", "four")):
+        text, count = re.subn(rf"FILL IN \({place}.*\)", json.dumps(answer), text)
+        assert count == 1, place
     numbers = itertools.count()
     path.write_text(re.sub(r"FILL IN \(.*\)", lambda _: f"words {next(numbers)}", text), encoding="utf-8")
     return path
@@ -611,17 +617,58 @@ def test_the_shapes_of_the_reference_are_reported_if_the_description_differs(tmp
 def test_sizes_of_outputs_are_expressed_by_known_sizes():
     fixed_sizes = [{"tokens": 5, "past": 1, "width": 12, "heads": 1}, {"tokens": 5, "past": 3, "width": 24, "heads": 4}]
     random_sizes = [{"tokens": [6, 9], "past": [3, 8], "width": ["heads", 5, 9], "heads": [3, 6]}]
-    shapes = [[(1, 5, 12), (6, 12), (6, 17)], [(1, 5, 24), (8, 6), (8, 10)]]
+    shapes = [[(1, 5, 12), (6, 12)], [(1, 5, 24), (8, 6)]]
     assert describe_shapes(shapes, fixed_sizes, random_sizes) == (
         "  outputs:\n"
         "    - [1, tokens, width]\n"
         "    - [tokens_plus_past, width_over_heads]\n"
-        "    - [tokens_plus_past, length_6]\n"
         "sizes:\n"
-        "  - {tokens: 5, past: 1, width: 12, heads: 1, tokens_plus_past: 6, width_over_heads: 12, length_6: 17}\n"
-        "  - {tokens: 5, past: 3, width: 24, heads: 4, tokens_plus_past: 8, width_over_heads: 6, length_6: 10}\n"
+        "  - {tokens: 5, past: 1, width: 12, heads: 1, tokens_plus_past: 6, width_over_heads: 12}\n"
+        "  - {tokens: 5, past: 3, width: 24, heads: 4, tokens_plus_past: 8, width_over_heads: 6}\n"
         "  - {tokens: 6, past: 3, width: 15, heads: 3, tokens_plus_past: 9, width_over_heads: 5}"
     )
+
+
+SPECTRUM = """import torch
+from torch import nn
+
+
+class Spectrum(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.gain = nn.Parameter(torch.tensor(2.0))
+
+    def forward(self, x):
+        return (self.gain + torch.fft.rfft(x, dim=1)).abs()
+"""
+
+
+@pytest.mark.slow
+def test_a_length_that_no_size_expresses_is_a_blank_in_random_size_cases(tmp_path: Path, run_cli) -> None:
+    """The advice leads to a proof without problems of shapes, once its blanks are filled in."""
+    course = Course(root=tmp_path)
+    path = small_exercise(course, "exercise_61", "self.gain * torch.fft", was="self.gain + torch.fft", source=SPECTRUM)
+    page = run_cli("prove", "exercise_61", cwd=course.root, timeout=300).stdout
+    lines = page[page.index("  outputs:") :].partition("\n!")[0]
+    assert "\n# length_2 depends on tokens, but no range can express it: it is no multiple," in lines
+    advised = yaml.safe_load(f"interface:\n{lines}")
+    assert advised["interface"]["outputs"] == [["batch", "length_2", 16]]
+    assert advised["sizes"][-2:] == [
+        {"batch": [37, 48], "tokens": 2, "length_2": "FILL IN (its number)"},
+        {"batch": 4, "tokens": 4, "length_2": "FILL IN (its number)"},
+    ]
+    description = yaml.safe_load(path.read_text(encoding="utf-8"))
+    description["interface"] |= advised["interface"]
+    path.write_text(yaml.safe_dump({**description, "sizes": advised["sizes"]}), encoding="utf-8")
+    refused = run_cli("prove", "exercise_61", cwd=course.root, timeout=300)
+    assert refused.returncode == 2
+    assert "length_2: " in refused.stderr
+    for sizes in advised["sizes"]:
+        sizes["length_2"] = sizes["tokens"] // 2 + 1
+    path.write_text(yaml.safe_dump({**description, "sizes": advised["sizes"]}), encoding="utf-8")
+    page = run_cli("prove", "exercise_61", cwd=course.root, timeout=300).stdout
+    assert "✗ scores" not in page
+    assert "✓ 5 x 2" in page
 
 
 @pytest.mark.slow
