@@ -24,7 +24,7 @@ from grader.author.mutation_testing import try_mutants
 from grader.author.proof import MutantStatus, Proof, Record, Step, Survivor
 from grader.author.proof_cache import ProofCache, model_trap_digest
 from grader.author.proof_tasks import judge_exactly, judge_rewrites
-from grader.author.static_steps import compare_sources, constant_sizes, points_step
+from grader.author.static_steps import compare_sources, constant_sizes, points_step, unmatched_equivalent
 from grader.author.survivors import advise
 from grader.author.usual_tests import run_usual_tests
 from grader.errors import SpecError
@@ -186,10 +186,7 @@ class _UnfinishedProof:
             for mutant in self._matching.declared
             if (difference := "" if self._record else self._differences[mutant.tree])
         ]
-        problems += [
-            f"the equivalent {each.was.strip()!r} -> {each.becomes.strip()!r} matches no mutant; remove the entry"
-            for each in self._matching.unmatched
-        ]
+        problems += [unmatched_equivalent(self._reference, each) for each in self._matching.unmatched]
         return Step(name="equivalents", figures=str(len(self._matching.declared)), problems=problems)
 
     def _read_record(self) -> Record | None:

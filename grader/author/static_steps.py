@@ -4,11 +4,12 @@ import ast
 from itertools import permutations
 from pathlib import Path
 
+from grader.author.mutants import plain_lines
 from grader.author.proof import Step
 from grader.author.student_pages import hunts_in
 from grader.checks.size_cases import draw_sizes
 from grader.report.phrases import counted
-from grader.spec.exercise import Exercise
+from grader.spec.exercise import Equivalent, Exercise
 from grader.spec.fragments import put_back
 from grader.spec.paths import Course
 from grader.spec.problem import BLANK
@@ -110,6 +111,14 @@ def points_step(exercise: Exercise) -> Step:
         f"not to {DOCUMENTED_POINTS}; points of stretch defects do not count"
     )
     return Step(name="points", figures=f"{total:g}", warnings=[warning])
+
+
+def unmatched_equivalent(reference: str, equivalent: Equivalent) -> str:
+    """Return the problem of a declared equivalent that matches no mutant of the reference."""
+    was, lines = plain_lines(equivalent.was), plain_lines(reference)
+    is_part = was in lines and f"\n{was}\n" not in f"\n{lines}\n"
+    remedy = "write whole lines, as `prove` prints them" if is_part else "remove the entry"
+    return f"the equivalent {equivalent.was.strip()!r} -> {equivalent.becomes.strip()!r} matches no mutant; {remedy}"
 
 
 def constant_sizes(exercise: Exercise) -> list[str]:

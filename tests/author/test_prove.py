@@ -20,12 +20,12 @@ from grader.author.proof import ALWAYS_DONE, STEPS, MutantStatus, Record, Step, 
 from grader.author.proof_cache import ProofCache
 from grader.author.proof_page import render_proofs
 from grader.author.prove import prove, record_of
-from grader.author.static_steps import constant_sizes, points_step
+from grader.author.static_steps import constant_sizes, points_step, unmatched_equivalent
 from grader.author.survivors import advise, missing_checks
 from grader.author.usual_tests import run_usual_tests
 from grader.processes.task_pool import TaskPool
 from grader.report.phrases import story
-from grader.spec.exercise import Exercise
+from grader.spec.exercise import Equivalent, Exercise
 from grader.spec.loading import load_exercise
 from grader.spec.paths import Course
 from grader.verdict.key_making import has_key
@@ -350,6 +350,20 @@ def test_points_that_do_not_add_up_to_ten_are_reported(own_course: Course) -> No
     swap(description, "nothing_else_broke: 3", "nothing_else_broke: 2.5")
     (warning,) = points_step(load_exercise(description)).warnings
     assert warning.startswith("the defects' points and nothing_else_broke add up to 9.5 (7 + 2.5), not to 10")
+
+
+@pytest.mark.parametrize(
+    ("was", "remedy"),
+    [
+        ("h is None", "write whole lines, as `prove` prints them"),
+        ("+ h)\n        return state", "write whole lines, as `prove` prints them"),
+        ("        if h is None:", "remove the entry"),
+        ("no line", "remove the entry"),
+    ],
+)
+def test_a_declared_equivalent_that_is_a_part_of_a_line_is_to_be_written_whole(was: str, remedy: str) -> None:
+    declared = Equivalent(was=was, becomes="other", reason="they compute the same")
+    assert unmatched_equivalent(RECURRENT, declared).endswith(f"matches no mutant; {remedy}")
 
 
 def test_a_head_size_that_never_varies_is_reported(course: Course) -> None:
