@@ -103,6 +103,7 @@ class Proof(Struct, frozen=True, kw_only=True):
     exercise: str
     steps: list[Step]
     statuses: dict[MutantStatus, int]
+    """The number of mutants by status; empty if no mutant was tried."""
     survivors: list[Survivor]
     recorded: bool = False
     is_described: bool = True

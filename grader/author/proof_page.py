@@ -40,18 +40,25 @@ def _table(proofs: list[Proof], width: int) -> list[Line]:
     columns += [
         Column(heading=heading, cells=[_cell(each.get(name)) for each in steps]) for name, heading in STEPS.items()
     ]
-    columns.append(_numbers("mutants", [proof.mutants() for proof in proofs]))
+    columns.append(_numbers("mutants", [proof.mutants() if proof.statuses else None for proof in proofs]))
     for heading, status in STATUSES.items():
-        columns.append(_numbers(heading, [proof.statuses.get(status, 0) for proof in proofs]))
-    survived = [Text(str(len(each.survivors)), "red" if each.survivors else "green") for each in proofs]
+        columns.append(
+            _numbers(heading, [proof.statuses.get(status, 0) if proof.statuses else None for proof in proofs])
+        )
+    survived = [
+        Text(str(len(each.survivors)), "red" if each.survivors else "green") if each.statuses else NOT_REACHED
+        for each in proofs
+    ]
     columns.append(Column(heading="survived", cells=survived, is_number=True))
     is_cut = any(cell.plain == NOT_REACHED.plain for column in columns for cell in column.cells)
     legend = [Text.assemble(NOT_REACHED, " not reached, because an earlier step failed")] if is_cut else []
     return [*fitted_table(columns, width), *legend]
 
 
-def _numbers(heading: str, numbers: list[int]) -> Column:
-    return Column(heading=heading, cells=[Text(str(number)) for number in numbers], is_number=True)
+def _numbers(heading: str, numbers: list[int | None]) -> Column:
+    """Return a column of numbers; None stands for a number that the proof did not reach."""
+    cells = [NOT_REACHED if number is None else Text(str(number)) for number in numbers]
+    return Column(heading=heading, cells=cells, is_number=True)
 
 
 def _cell(step: Step | None) -> Text:

@@ -68,7 +68,8 @@ def prove(course: Course, exercise_ids: list[str], advance: Advance, *, fresh: b
         jobs = dict(job for each in unfinished for job in each.start(pool))
         advance(0, len(jobs))
         for done, future in enumerate(as_completed(jobs), start=1):
-            jobs[future]()
+            if not future.cancelled():
+                jobs[future]()
             advance(done, len(jobs))
         advice = dict(job for each in unfinished for job in each.start_advice(pool))
         for future in as_completed(advice):
@@ -119,6 +120,8 @@ class _UnfinishedProof:
         self._statuses = self._cache.load_all("status", _trees(self._matching.others), MutantStatus)
         self._differences = self._cache.load_all("difference", _trees(self._matching.declared), str)
         self._survivors: list[Survivor] = []
+        self._tries: list[Future[Any]] = []
+        """The tasks that try mutants."""
 
     def start(self, pool: TaskPool) -> Iterator[Job]:
         """Submit a task for each result that is neither recorded nor cached."""
@@ -130,14 +133,14 @@ class _UnfinishedProof:
         for mutants in _batches(mutant for mutant in self._matching.declared if mutant.tree not in self._differences):
             texts = [mutant.text for mutant in mutants]
             store = partial(self._store_each, "difference", self._differences, mutants)
-            yield self._submit(pool, find_differences, store, texts)
+            yield self._try(pool, find_differences, store, texts)
         for mutants in _batches(mutant for mutant in self._matching.others if mutant.tree not in self._statuses):
             store = partial(self._store_each, "status", self._statuses, mutants)
-            yield self._submit(pool, try_mutants, store, mutants)
+            yield self._try(pool, try_mutants, store, mutants)
 
     def start_advice(self, pool: TaskPool) -> Iterator[Job]:
         """Submit the tasks that look for checks against the survivors, once all other results are in."""
-        if not self._record:
+        if not self._record and self._is_reference_right():
             mutants = [each for each in self._matching.others if self._statuses[each.tree] is MutantStatus.SURVIVED]
             for batch in _batches(mutants):
                 yield self._submit(pool, advise, self._survivors.extend, batch)
@@ -146,9 +149,22 @@ class _UnfinishedProof:
         future = pool.submit(task, self._course.root, self._exercise.id, *arguments)
         return future, lambda: store(future.result())
 
+    def _try(self, pool: TaskPool, task: Callable[..., T], store: Callable[[T], None], mutants: list[Any]) -> Job:
+        job = self._submit(pool, task, store, mutants)
+        self._tries.append(job[0])
+        return job
+
     def _store_steps(self, name: str, steps: list[Step]) -> None:
+        """Store the steps of a task. If the reference fails its own checks, cancel the tasks that try mutants."""
         self._steps[name] = steps
         self._cache.store("steps", name, steps)
+        if name == self._names[judge_exactly] and not self._is_reference_right():
+            for future in self._tries:
+                future.cancel()
+
+    def _is_reference_right(self) -> bool:
+        """Return whether the reference passes its own checks. Otherwise the only exact step is that of the scores."""
+        return any(step.name == "attribution" for step in self._steps[self._names[judge_exactly]])
 
     def _store_each(self, kind: str, known: dict[str, T], mutants: list[Mutant], results: list[T]) -> None:
         for mutant, result in zip(mutants, results, strict=True):
@@ -159,11 +175,14 @@ class _UnfinishedProof:
         """Return the proof, once all results are in, and record it if it is successful."""
         if self._record:
             return self._proof(self._record.steps, self._record.statuses, [], recorded=True)
+        steps = [step for name in self._names.values() for step in self._steps[name]]
+        if not self._is_reference_right():
+            self._write_record(None)
+            return self._proof(steps, {}, [])
         declared, others = self._matching.declared, self._matching.others
         survivors = sorted(self._survivors, key=lambda each: each.mutant.line)
         counts = Counter(self._statuses[mutant.tree] for mutant in others)
         counts[MutantStatus.EQUIVALENT] += len(declared)
-        steps = [step for name in self._names.values() for step in self._steps[name]]
         statuses = {status: counts[status] for status in MutantStatus}
         proof = self._proof(steps, statuses, survivors)
         self._write_record(Record(digest=self._digest, steps=steps, statuses=statuses) if proof.holds() else None)
@@ -174,20 +193,23 @@ class _UnfinishedProof:
     ) -> Proof:
         return Proof(
             exercise=self._exercise.id,
-            steps=[self._sources, points_step(self._exercise), self._equivalents_step(), *steps],
+            steps=[self._sources, points_step(self._exercise), *self._equivalents_steps(), *steps],
             statuses=statuses,
             survivors=survivors,
             recorded=recorded,
         )
 
-    def _equivalents_step(self) -> Step:
+    def _equivalents_steps(self) -> Iterator[Step]:
+        """Yield the step of the declared equivalents, unless they were not tried and every entry matches a mutant."""
+        is_tried = self._record is not None or self._is_reference_right()
         problems = [
             f"declared equivalent, but {difference}; remove the entry and add a check that fails:\n{mutant.diff}"
-            for mutant in self._matching.declared
+            for mutant in (self._matching.declared if is_tried else ())
             if (difference := "" if self._record else self._differences[mutant.tree])
         ]
         problems += [unmatched_equivalent(self._reference, each) for each in self._matching.unmatched]
-        return Step(name="equivalents", figures=str(len(self._matching.declared)), problems=problems)
+        if is_tried or problems:
+            yield Step(name="equivalents", figures=str(len(self._matching.declared)), problems=problems)
 
     def _read_record(self) -> Record | None:
         """Return the recorded proof; None if there is none for the exercise's current files."""

@@ -531,7 +531,7 @@ def test_a_wrong_description_stops_its_own_proof_alone(tmp_path: Path, run_cli) 
     assert (done.returncode, done.stderr) == (2, "")
     assert re.search(r"exercise_62\n✗ sources: .*exercise\.yaml:4:13: difficulty: expected ", done.stdout)
     assert re.search(r"^exercise_61 +! .*✓ 2 x 5 ", done.stdout, re.MULTILINE), done.stdout
-    assert re.search(r"^Nothing to show in: .*survived$", done.stdout, re.MULTILINE), done.stdout
+    assert re.search(r"^exercise_61 +4 +4 +0 +0 +0\nexercise_62 +·( +·){4}$", done.stdout, re.MULTILINE), done.stdout
     assert "1 of 2 proofs hold" in done.stdout
     alone = run_cli("prove", "exercise_62", cwd=course.root)
     assert (alone.returncode, alone.stdout) == (2, "")
@@ -614,6 +614,23 @@ def test_no_advice_is_given_while_the_reference_fails_its_checks(tmp_path: Path)
     (survivor,) = advice(tmp_path, wrong, [("self.step(x) + h", "h + self.step(x)")])
     assert (survivor.is_comparable, survivor.is_equivalent(), survivor.checks) == (False, False, "")
     assert "correct the reference or its checks first" in survivor.remedy()
+
+
+@pytest.mark.slow
+def test_no_mutant_is_tried_if_the_reference_fails_its_checks(tmp_path: Path, monkeypatch) -> None:
+    """On one core, the first tasks judge the reference, and all mutants wait behind them."""
+    monkeypatch.setattr("grader.author.prove.usable_cores", lambda: 1)
+    course = Course(root=tmp_path)
+    small_exercise(course, "exercise_61", "torch.cat([scores.sum(1)] * 2, -1)")
+    done = []
+    [proof] = prove(course, ["exercise_61"], lambda *numbers: done.append(numbers))
+    assert done[-1][0] == done[-1][1], "also the tasks that were cancelled are done"
+    assert (proof.statuses, proof.survivors, proof.holds()) == ({}, [], False)
+    assert "status-" not in (course.state_folder() / "proofs" / "exercise_61.jsonl").read_text(encoding="utf-8")
+    page = render_proofs([proof], width=200)
+    assert "the reference of exercise_61 fails its own checks" in page
+    assert re.search(r"^exercise_61 .*·( +·){4}$", page, re.MULTILINE), page
+    assert "survived:" not in page
 
 
 @pytest.mark.slow
