@@ -7,7 +7,15 @@ from itertools import chain
 
 from msgspec import Struct
 
-from grader.author.parameters import Function, Parameter, is_plain_value, name_of, parameters_of, with_uses
+from grader.author.parameters import (
+    Function,
+    Parameter,
+    is_list_of_tensors,
+    is_plain_value,
+    name_of,
+    parameters_of,
+    with_uses,
+)
 from grader.errors import UsageError
 from grader.spec.kinds import KINDS, Definition, Kind, OwnCheck, recognize
 from grader.spec.problem import listed
@@ -82,6 +90,10 @@ class FoundInterface(Struct, frozen=True, kw_only=True):
     def learns_statistics(self) -> bool:
         """Return whether calls in training mode change the outputs of later calls in evaluation mode."""
         return self.trains_buffers or self.batch_statistics is not None
+
+    def lists_of_tensors(self) -> list[str]:
+        """Return the required inputs that the source annotates as a list of tensors, which no check can make."""
+        return [each.name for each in self.forward if each.is_required and is_list_of_tensors(each)]
 
     def parameter(self, name: str) -> Parameter:
         """Return a parameter of the constructor; an argument of the kit's adapter becomes a parameter without a

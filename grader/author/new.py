@@ -16,7 +16,7 @@ from grader.errors import UsageError
 from grader.spec.exercise_names import EXERCISE_ID
 from grader.spec.files import write_product
 from grader.spec.paths import Course
-from grader.spec.problem import BLANK
+from grader.spec.problem import BLANK, listed
 from grader.submission import Unreadable, read_submission
 
 MODULE_NAME = re.compile(r"[a-z][a-z0-9_]*\.py")
@@ -105,10 +105,17 @@ def _starters(source: Path, exercise_id: str) -> tuple[str, str]:
 
 
 def _finding(interface: FoundInterface, proposal: Proposal) -> str:
-    """Return a sentence on the interface that was found."""
+    """Return sentences on the interface that was found, without the last full stop."""
+    lists = interface.lists_of_tensors()
+    remark = (
+        f".\nA check can only pass single tensors as {listed(f'`{name}`' for name in lists)}, not lists of tensors. "
+        "Change the file: let it take\npadded tensors and the lengths, and run new again under another number"
+        if lists
+        else ""
+    )
     inputs = ", ".join(proposal.inputs) or "nothing"
     if not interface.kind.is_module:
-        return f"{interface.class_name} is taken for {interface.kind.phrase()}, tried with {inputs}"
+        return f"{interface.class_name} is taken for {interface.kind.phrase()}, tried with {inputs}{remark}"
     others = f" (the last module with a forward; the others: {', '.join(interface.others)})" if interface.others else ""
     arguments = ", ".join(proposal.constructor) or "nothing"
-    return f"{interface.class_name} is built with {arguments} and called with {inputs}{others}"
+    return f"{interface.class_name} is built with {arguments} and called with {inputs}{others}{remark}"

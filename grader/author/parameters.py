@@ -23,6 +23,9 @@ NOT_VARIED = re.compile(
 """Parameters not varied: tested elsewhere, not observable, or tied to the inputs."""
 NUMBER = re.compile(r"clip|scale|limit|bound|cap$|ratio")
 
+TENSORS = re.compile(r"\b(list|sequence|iterable|tuple)\[.*tensor", re.IGNORECASE)
+"""Annotations of several tensors in one argument."""
+
 BEYOND_ALL = 1000
 """A number larger than any size."""
 SMALL = 3
@@ -132,6 +135,11 @@ def name_of(node: ast.expr) -> str:
 def is_plain_value(parameter: Parameter) -> bool:
     """Return whether a parameter is not a tensor, by its annotation or its name."""
     return parameter.annotation in ("int", "float", "bool", "str") or PLAIN_VALUE.search(parameter.name) is not None
+
+
+def is_list_of_tensors(parameter: Parameter) -> bool:
+    """Return whether a parameter takes several tensors, by its annotation."""
+    return TENSORS.search(parameter.annotation) is not None
 
 
 def with_uses(parameter: Parameter, tree: ast.Module) -> Parameter:

@@ -292,6 +292,15 @@ def test_token_ids_and_lengths_of_a_module_are_whole_numbers():
     }
 
 
+@pytest.mark.parametrize("annotation", ["List[torch.Tensor]", "list[Tensor]", "Optional[Sequence[torch.Tensor]]"])
+def test_a_list_of_tensors_gets_a_remark_on_what_to_write_instead(own_course, new, annotation):
+    page = new(f"def collate(sequences: {annotation}, weights: torch.Tensor):\n    return sequences[0] * weights\n")
+    assert "\nA check can only pass single tensors as `sequences`, not lists of tensors. Change the file: " in page
+    text = own_course.description(EXERCISE).read_text()
+    assert "    # A check can only pass a single tensor as sequences, not a list of tensors. Let the code take" in text
+    assert "tensor as weights" not in text
+
+
 def test_a_datasets_constructor_arguments_are_passed_unchanged():
     source = (
         "class Windows:\n    def __init__(self, token_ids, max_length, stride):\n        pass\n\n"
