@@ -2,7 +2,7 @@
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from itertools import chain
 
 from msgspec import Struct
@@ -94,6 +94,10 @@ class FoundInterface(Struct, frozen=True, kw_only=True):
     def lists_of_tensors(self) -> list[str]:
         """Return the required inputs that the source annotates as a list of tensors, which no check can make."""
         return [each.name for each in self.forward if each.is_required and is_list_of_tensors(each)]
+
+    def takes_by_position(self, names: Collection[str]) -> bool:
+        """Return whether the constructor takes these arguments by position, in this order."""
+        return [*names] == [each.name for each in self.constructor if not each.is_keyword_only][: len(names)]
 
     def parameter(self, name: str) -> Parameter:
         """Return a parameter of the constructor; an argument of the kit's adapter becomes a parameter without a

@@ -42,7 +42,7 @@ PROMISES_OF_KINDS: dict[KindName, tuple[str, ...]] = {
     ),
     KindName.TRAINING_STEP: (
         "The model has batch norm and dropout.",
-        "After a step, the returned number and the model's parameters, buffers and modes are compared.",
+        "After a step, what it returns and the parameters, buffers and modes of the model are compared.",
         "The random numbers that a step draws are compared too.",
     ),
     KindName.DATASET: (

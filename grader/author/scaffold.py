@@ -24,6 +24,7 @@ DEFINITIONS = (ast.Import, ast.ImportFrom, ast.ClassDef, ast.FunctionDef)
 def describe(interface: FoundInterface, proposal: Proposal, source: str) -> str:
     """Return the text of the exercise.yaml; `source` is the name of the file with the interface."""
     blanks = {name: blank(f"a number, a truth value, a word or null for {name}") for name in proposal.blanks}
+    in_variants = interface.kind.has_calling_variants
     templates = text_templates("grader.author", trim_blocks=True)
     templates.filters["yaml"] = _flow
     return templates.get_template("exercise.yaml.j2").render(
@@ -33,6 +34,9 @@ def describe(interface: FoundInterface, proposal: Proposal, source: str) -> str:
         interface=interface,
         proposal=proposal,
         constructor=proposal.constructor | blanks,
+        keyword_only=in_variants
+        and any(each.is_keyword_only for each in interface.forward if each.name in proposal.inputs),
+        constructor_keyword_only=in_variants and not interface.takes_by_position(proposal.constructor),
         left_out=[name for name in proposal.left_out if name not in proposal.constructor],
         checks=map(render_check, first_checks(interface, proposal)),
     )

@@ -15,6 +15,7 @@ from grader.author.first_checks import first_checks
 from grader.author.interface import find_interface
 from grader.author.new import create_exercise
 from grader.author.proposal import propose
+from grader.author.scaffold import describe
 from grader.author.sizes import propose_sizes
 from grader.author.static_steps import compare_sources
 from grader.author.survivors import missing_checks
@@ -270,6 +271,21 @@ def test_keyword_only_inputs_and_other_layouts_are_read():
     }
     assert found.left_out == ["mask"]
     assert found.dropout == "dropout_prob"
+
+
+@pytest.mark.parametrize(
+    ("constructor", "forward", "flags"),
+    [
+        ("width, heads", "x", set()),
+        ("width, *, heads", "x", {"constructor_keyword_only"}),
+        ("width, heads", "*, x", {"keyword_only"}),
+        ("width, mode='sum', heads=2", "x", {"constructor_keyword_only"}),  # a gap
+    ],
+)
+def test_the_description_says_which_arguments_are_keyword_only(constructor, forward, flags):
+    found = find_interface(module(constructor, forward), "net.py")
+    lines = describe(found, propose(found), "net.py").splitlines()
+    assert {line.strip().partition(":")[0] for line in lines if "keyword_only" in line} == flags
 
 
 def test_token_ids_and_lengths_of_a_module_are_whole_numbers():
