@@ -291,13 +291,21 @@ def _promise(check: Property, exercise: Exercise, found: FoundInterface) -> str:
         case LeavesInputsAlone():
             names = listed(f"`{name}`" for name in inputs)
             return f"{names} {'is' if len(inputs) == 1 else 'are'} not modified."
-        case KeepsDtype() if not kind.has_calling_variants:
-            return f"`{exercise.interface.called()}` computes in float64 if its {kind.shared} are in float64."
         case KeepsDtype() if not kind.is_module:
-            return "A call with inputs in float64 computes in float64."
+            return _promise_of_dtype(exercise)
+        case MatchesReference(constructor={"like_a_list": True}):
+            return "The index -1 gives the last item, and an index past the end raises `IndexError`."
         case KeepsStateDict() if not check.free_buffers:
             return ""
     return words_for(check).promise
+
+
+def _promise_of_dtype(exercise: Exercise) -> str:
+    """Return which inputs a subject that is no module computes in float64."""
+    kind, called = exercise.interface.kind, exercise.interface.called()
+    if kind.has_calling_variants:
+        return "A call with inputs in float64 computes in float64."
+    return f"`{called}` computes in float64 if its {kind.shared} are in float64."
 
 
 def _refusal(check: Raises) -> str:

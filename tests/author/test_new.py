@@ -954,6 +954,7 @@ def masked_sum(x, token_mask=None, *, vocab_size, weight: float = 1.0):
             [
                 "`Pairs(tokens, *, length=3)` is a dataset or sampler.",
                 "- `tokens` is not modified.",
+                "- The index -1 gives the last item, and an index past the end raises `IndexError`.",
                 "- Items and their order are compared over two epochs",
                 "Arguments may be passed by keyword. Everything else",
             ],
