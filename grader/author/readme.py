@@ -15,7 +15,6 @@ from grader.report.property_words import words_for
 from grader.report.rendering import text_templates
 from grader.spec.exercise import Exercise
 from grader.spec.fields import shape_of
-from grader.spec.kinds import KindName
 from grader.spec.problem import blank, listed
 from grader.spec.properties import (
     CallsInTurn,
@@ -34,23 +33,6 @@ WIDTH = 120
 
 MAX_LAYER = 100
 """The author describes a layer whose code has more characters."""
-
-PROMISES_OF_KINDS: dict[KindName, tuple[str, ...]] = {
-    KindName.OPTIMIZER: (
-        "Some parameters may have no gradient. Gradients change sign and size from step to step.",
-        "A new optimizer may load the state dict between two steps and continue.",
-    ),
-    KindName.TRAINING_STEP: (
-        "The model has batch norm and dropout.",
-        "After a step, what it returns and the parameters, buffers and modes of the model are compared.",
-        "The random numbers that a step draws are compared too.",
-    ),
-    KindName.DATASET: (
-        "Items and their order are compared over two epochs, before and after `set_epoch` if there is such a method.",
-        "An iterable dataset must also give each of two workers the right items.",
-    ),
-}
-"""What the kit does with subjects of a kind, where a student cannot know it. These words decide no verdict."""
 
 
 def write_readme(exercise: Exercise, module: str, reference: str, starter: str) -> str:
@@ -242,7 +224,7 @@ def _promises(exercise: Exercise, found: FoundInterface) -> Iterator[str]:
     """Yield what the checks require of every fix."""
     interface, kind = exercise.interface, exercise.interface.kind
     yield from filter(None, (_promise(check, exercise, found) for check in exercise.checks))
-    yield from PROMISES_OF_KINDS.get(interface.kind_name, ())
+    yield from kind.promises
     if not any(isinstance(each, MatchesReference) and each.uses_calling_variants() for each in exercise.checks):
         return
     if not kind.has_calling_variants:

@@ -151,13 +151,21 @@ def _given_twice(given: Collection[str], others: Collection[str], path: KeyPath)
 
 
 def _order_problems(exercise: Exercise, signature: Signature, inputs: list[str]) -> Iterator[Problem]:
-    """Yield a problem if calling variants cannot pass the constructor arguments by position, after the inputs."""
+    """Yield a problem if calling variants cannot pass the constructor arguments by position, after the inputs.
+
+    Other problems are reported first: names that the signature does not have, and arguments that are missing.
+    """
     interface = exercise.interface
-    if interface.constructor_keyword_only or signature.takes_any:
+    given = {*inputs, *interface.constructor}
+    if (
+        interface.constructor_keyword_only
+        or not given.issubset(signature.names)
+        or not given.issuperset(signature.required)
+    ):
         return
     for position, name in enumerate(interface.constructor, len(inputs)):
         right = signature.by_position[position] if position < len(signature.by_position) else ""
-        if name in signature.names and name != right:
+        if name != right:
             by_keyword = "write constructor_keyword_only: true"
             yield Problem(
                 path=("interface", "constructor", name),

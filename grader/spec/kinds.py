@@ -122,6 +122,8 @@ class Kind:
     suggestions: ClassVar[tuple[Suggestion, ...]] = ()
     first_checks: ClassVar[tuple[str, ...]] = ("matches_reference", "keeps_dtype", "leaves_inputs_alone")
     own_checks: ClassVar[tuple[OwnCheck, ...]] = ()
+    promises: ClassVar[tuple[str, ...]] = ()
+    """Sentences for the page of a new exercise on what the kit does with every subject of this kind."""
 
     def recognizes(self, definition: Definition) -> bool:
         """Return whether a definition is of this kind."""
@@ -228,6 +230,10 @@ class Optimizer(Kind):
     outputs: ClassVar[list[Shape] | None] = [[states, "rows", "columns"], [states, "columns"], [states, 2]] * 2
     suggestions = (Suggestion(names=re.compile(r"^(lr|learning_rate)$"), value=0.05, is_required=False),)
     """A learning rate with visible steps: steps with a default learning rate may be lost in rounding."""
+    promises = (
+        "Some parameters may have no gradient. Gradients change sign and size from step to step.",
+        "A new optimizer may load the state dict between two steps and continue.",
+    )
     own_checks = (
         OwnCheck(id="values_after_many_steps", constructor={"steps": 23}),
         OwnCheck(
@@ -272,6 +278,11 @@ class TrainingStep(Kind):
         Suggestion(names=re.compile(r"max_norm|clip|max_grad"), value=1000.0, is_required=False, other=0.001),
     )
     """A norm above all gradients, and one below all: with a norm in between, a fault shows only at some seeds."""
+    promises = (
+        "The model has batch norm and dropout.",
+        "After a step, what it returns and the parameters, buffers and modes of the model are compared.",
+        "The random numbers that a step draws are compared too.",
+    )
     own_checks = (
         OwnCheck(
             id="values_with_an_unused_parameter",
@@ -320,6 +331,10 @@ class Dataset(Kind):
         Suggestion(names=re.compile(r"(^|_)(size|len|length|window|context|steps|stride)$"), value=3, is_required=True),
     )
     first_checks = ("matches_reference", "leaves_inputs_alone")
+    promises = (
+        "Items and their order are compared over two epochs, before and after `set_epoch` if there is such a method.",
+        "An iterable dataset must also give each of two workers the right items.",
+    )
     own_checks = (
         OwnCheck(
             id="values_like_a_list",

@@ -244,6 +244,16 @@ checks:
 EXERCISE = "exercise_60"
 
 
+def described_with(example: Example, interface: str) -> str:
+    """The description of an example with this interface."""
+    return DESCRIPTION.format(
+        interface=interface,
+        sizes=", ".join(filter(None, [example.fixed_sizes, example.random_sizes])),
+        was=json.dumps(example.was),
+        fix=json.dumps(example.fix),
+    )
+
+
 def lay_out(course: Course, starter: str, reference: str, described: str) -> None:
     """A course of one exercise."""
     module, _ = course.editable_files(EXERCISE)
@@ -261,12 +271,7 @@ def example(request, tmp_path_factory):
     course = Course(root=tmp_path_factory.mktemp(request.param))
     starter = example.reference.replace(example.fix, example.was)
     assert starter != example.reference
-    described = DESCRIPTION.format(
-        interface=example.interface,
-        sizes=", ".join(filter(None, [example.fixed_sizes, example.random_sizes])),
-        was=json.dumps(example.was),
-        fix=json.dumps(example.fix),
-    )
+    described = described_with(example, example.interface)
     lay_out(course, starter, example.reference, described)
     judge = Judge(course)
     yield example, judge
@@ -353,10 +358,7 @@ def test_a_misspelt_or_missing_argument_of_any_kind_is_reported_with_its_place(t
     path.parent.mkdir()
 
     def problems(interface: str, check: str = "") -> str:
-        text = DESCRIPTION.format(
-            interface=interface, sizes=example.fixed_sizes, was=json.dumps(example.was), fix=json.dumps(example.fix)
-        )
-        path.write_text(text + check, encoding="utf-8")
+        path.write_text(described_with(example, interface) + check, encoding="utf-8")
         with pytest.raises(SpecError) as refusal:
             read_exercise(path, example.reference)
         return str(refusal.value)
@@ -438,12 +440,7 @@ def test_a_step_that_needs_every_gradient_fails_with_an_unused_parameter(tmp_pat
     reference = example.reference.replace(clip, skips)
     starter = reference.replace(example.fix, example.was)
     checks = "  - {property: matches_reference, id: values_with_an_unused_parameter, constructor: {unused: true}}\n"
-    described = DESCRIPTION.format(
-        interface=example.interface.replace(", max_norm: 0.5", ""),
-        sizes=example.fixed_sizes,
-        was=json.dumps(example.was),
-        fix=json.dumps(example.fix),
-    )
+    described = described_with(example, example.interface.replace(", max_norm: 0.5", ""))
     lay_out(course, starter, reference, described + checks)
     judge = Judge(course)
     try:
@@ -464,9 +461,7 @@ def test_what_a_training_step_returns_in_a_container_is_compared(tmp_path, retur
     example = EXAMPLES["training_step"]
     course = Course(root=tmp_path)
     reference = example.reference.replace("return loss.item()", f"return {returns}")
-    described = DESCRIPTION.format(
-        interface=example.interface, sizes=example.fixed_sizes, was=json.dumps(example.was), fix=json.dumps(example.fix)
-    )
+    described = described_with(example, example.interface)
     lay_out(course, reference.replace(example.fix, example.was), reference, described)
     judge = Judge(course)
     try:
@@ -476,15 +471,6 @@ def test_what_a_training_step_returns_in_a_container_is_compared(tmp_path, retur
         judge.close()
     assert (right.outcome, right.score) == (Result.FIXED, 10)
     assert [each.outcome for each in others] == [Result.NOT_FIXED] * 2
-
-
-def described_with(example: Example, interface: str) -> str:
-    return DESCRIPTION.format(
-        interface=interface,
-        sizes=", ".join(filter(None, [example.fixed_sizes, example.random_sizes])),
-        was=json.dumps(example.was),
-        fix=json.dumps(example.fix),
-    )
 
 
 def test_arguments_that_are_keyword_only_are_not_passed_by_position(tmp_path):

@@ -92,11 +92,11 @@ def _items(dataset: Any) -> list[Any]:
     )
     plain: list[Any] = []
     count = 0
-    for item in items:
-        plain.append(_plain(item))
-        count += _count(plain[-1])
-        if count >= MAX_PARTS:
+    for item in map(_plain, items):
+        count += _count(item)
+        if plain and count > MAX_PARTS:
             break
+        plain.append(item)
     return plain
 
 

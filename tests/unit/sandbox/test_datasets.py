@@ -47,6 +47,13 @@ def test_the_reply_of_a_large_dataset_can_be_sent():
     assert isinstance(from_python(run(Pairs, count=5000)), Sequence)
 
 
+def test_the_reply_of_a_dataset_with_large_items_can_be_sent():
+    def nested(count: int) -> list[tuple]:
+        return [tuple(range(120)) for _ in range(count)]
+
+    assert isinstance(from_python(run(nested, count=3)), Sequence)
+
+
 def test_a_small_dataset_is_listed_whole():
     items = run(Pairs, count=30)
     assert len(items) == 3 * 30 + 2 * (1 + 30)
