@@ -3,6 +3,7 @@
 `EXPERIMENTS` has a class for each adapter that scripts write out. A script imports any other adapter from the kit.
 """
 
+import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
@@ -114,7 +115,11 @@ class OptimizerExperiment(Experiment):
 
 
 class TrainingStepExperiment(Experiment):
-    """Training steps with a model and an optimizer."""
+    """Training steps with a model and an optimizer.
+
+    The adapter's values are the model's state and then what the steps return. A script records the latter only if the
+    comparison is about them.
+    """
 
     imports = ("from collections import OrderedDict",)
 
@@ -139,14 +144,19 @@ class TrainingStepExperiment(Experiment):
         settings = f"lr={rate}, momentum={momentum}, weight_decay={training_step.WEIGHT_DECAY}, nesterov={momentum > 0}"
         yield f"optimizer = torch.optim.SGD(model.parameters(), {settings})"
         yield f"torch.manual_seed({training_step.SEED})"
+        is_about_state = _is_about_state(made.observed)
+        if not is_about_state:
+            yield "from collections.abc import Iterator"
+            yield "from typing import Any"
+            yield from inspect.getsource(training_step._numbers).splitlines()  # noqa: SLF001 - as in `_scales`
         yield "history = []"
-        yield f"for step in range({steps}):"
-        batch = ", ".join(f"{name}={each}{'[step]' * (name in tensors)}" for name, each in made.inputs.items())
+        yield f"for number in range({steps}):"  # the function may be called step
+        batch = ", ".join(f"{name}={each}{'[number]' * (name in tensors)}" for name, each in made.inputs.items())
         listed = "".join(f", {name}={value!r}" for name, value in arguments.items())
         yield f"    returned = {made.entry}(model, optimizer, {batch}{listed})"
         yield '    state = [each.clone() for name, each in model.state_dict().items() if name != "unused"]'
-        yield "    if isinstance(returned, (int, float, torch.Tensor)):"
-        yield "        state.append(torch.as_tensor(returned, dtype=torch.float64).detach())"
+        if not is_about_state:
+            yield "    state += [torch.as_tensor(each, dtype=torch.float64).detach() for each in _numbers(returned)]"
         yield "    history.append(state)"
 
     def value(self, made: ExperimentCall) -> str:
@@ -168,9 +178,20 @@ def _values_of_run(call: MadeCall) -> int:
 
 def _is_about_second_run(call: MadeCall, observed: Expression | None) -> bool:
     """Return whether the comparison is about the run with a reloaded state, whose values come second."""
-    items = [each.item for each in observed.operands] if observed else []
     count = _values_of_run(call)
-    return any(isinstance(item, int) and count <= item < 2 * count for item in items)
+    return any(count <= item < 2 * count for item in _items(observed))
+
+
+def _is_about_state(observed: Expression | None) -> bool:
+    """Return whether the comparison is about a parameter or buffer of the model."""
+    model = training_step.Model(width=1, outputs=1, unused=False)
+    items = _items(observed)
+    return bool(items) and max(items) < len(model.state_dict())
+
+
+def _items(observed: Expression | None) -> list[int]:
+    """Return the items of the adapter's value that the comparison is about."""
+    return [each.item for each in observed.operands if isinstance(each.item, int)] if observed else []
 
 
 def _scales(index: int, parameter: torch.Tensor, step: int) -> torch.Tensor:

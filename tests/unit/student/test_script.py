@@ -12,6 +12,8 @@ from grader.checks.adapters import adapter_of
 from grader.checks.failure import Relation
 from grader.checks.reference import import_file
 from grader.sandbox.calling_variants import CallingVariant, MemoryLayout
+from grader.sandbox.probes.training_step import Adapter
+from grader.sandbox.subject import Entry
 from grader.sandbox.values import from_python, from_tensor
 from grader.spec.interface import Interface
 from grader.spec.kinds import KindName
@@ -79,3 +81,41 @@ def test_steps_of_an_optimizer_with_closures_run_in_the_kits_own_adapter(tmp_pat
     )
     with pytest.raises(AssertionError, match="not the losses"):
         runpy.run_path(str(script))
+
+
+STEP = """def step(model, optimizer, x):
+    loss = model(x).square().mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    return {"loss": loss.item(), "count": len(x), "note": "right"}
+"""
+
+
+@pytest.mark.parametrize(("item", "is_recorded"), [(0, False), (8, False), (9, True), (10, True)])
+def test_what_a_training_step_returns_in_a_container_is_recorded_if_it_is_compared(
+    tmp_path: Path, item: int, is_recorded: bool
+) -> None:
+    interface = Interface(
+        kind_name=KindName.TRAINING_STEP, function="step", constructor={}, inputs={"x": ["steps"]}, outputs=[[]]
+    )
+    exercise = structs.replace(
+        load_exercise(ROOT / "solutions" / EXAMPLE / "exercise.yaml"), interface=interface, defects=[], checks=[]
+    )
+    file = tmp_path / "steps.py"
+    file.write_text(STEP, encoding="utf-8")
+    inputs = {"x": torch.randn(2, 4, 6)}
+    value = Adapter(Entry(call=import_file(file, file.stem).step, inputs=("x",), by_position=False))(**inputs)
+    build = BuiltModule(number=1, entry="step", arguments={})
+    call = MadeCall(module=1, number=0, arguments={name: from_tensor(each) for name, each in inputs.items()})
+    observed = Expression(operands=(Operand(call=0, item=item),))
+    ending = Ending(relation=Relation.CLOSE, observed=observed, value=from_tensor(value[item] + 1))
+    replay = Replay(adapter=adapter_of(interface), steps=[build, call], ending=ending)
+    script = tmp_path / "script.py"
+    text = write_script(exercise, replay, import_file(file, file.stem), file, "another number").text()
+    script.write_text(text.rpartition("\nassert ")[0], encoding="utf-8")
+    out = runpy.run_path(str(script))["out"]
+    assert len(out) == 9 + 2 * is_recorded
+    assert out[item].shape == value[item].shape
+    if item == 9:  # the counts; the losses depend on the initial weights
+        assert out[item].tolist() == [4.0, 4.0]
