@@ -54,8 +54,6 @@ class FoundInterface(Struct, frozen=True, kw_only=True):
     forward: list[Parameter]
     entry: Function | None = None
     """The function, or the constructor of the class."""
-    called: Function | None = None
-    """The function or method that takes the inputs, if there is one."""
     axes: dict[str, list[str]] = {}
     """The names of an input's axes, where the source shows them."""
     outputs: int = 1
@@ -153,7 +151,6 @@ def _read(source: str, tree: ast.Module, kind: Kind, name: str) -> FoundInterfac
         kind=kind,
         class_name=name,
         entry=functions.get(name) or constructor,
-        called=called,
         constructor=[with_uses(each, tree) for each in parameters if is_method or each not in inputs],
         forward=inputs,
         axes=dict(

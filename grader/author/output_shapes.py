@@ -1,13 +1,13 @@
 """Describe the shapes that a reference returns, in terms of the sizes of its exercise."""
 
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import permutations
 from operator import add
 from typing import Any
 
 from grader.author.sizes import FixedSizes
-from grader.spec.problem import BLANK, blank, listed
+from grader.spec.problem import blank, listed
 
 NO_FORMULA = (
     "{new} depends on {names}, but no range can express it: it is no multiple, quotient or sum of sizes. So write "
@@ -28,12 +28,12 @@ def describe_shapes(
     A random size case leaves a blank for a new size that cannot be derived from other sizes.
     """
     size_cases, above = [dict(size_case) for size_case in fixed_sizes], [dict(size_case) for size_case in random_sizes]
-    lines = ["  outputs:"]
+    lines, remarks = ["  outputs:"], list[str]()
     for index in range(len(shapes[0])):
         axes = zip(*(each[index] for each in shapes), strict=True)
-        lines.append(f"    - [{', '.join(_named_axis(axis, size_cases, above) for axis in axes)}]")
+        lines.append(f"    - [{', '.join(_named_axis(axis, size_cases, above, remarks) for axis in axes)}]")
     if size_cases != fixed_sizes:
-        lines += [*_remarks(size_cases, above), "sizes:", *(f"  - {_flow(size_case)}" for size_case in size_cases)]
+        lines += [*remarks, "sizes:", *(f"  - {_flow(size_case)}" for size_case in size_cases)]
         lines += [f"  - {_flow(size_case)}" for size_case in above]
     return "\n".join(lines)
 
@@ -42,16 +42,19 @@ def _flow(size_case: dict[str, Any]) -> str:
     return str(size_case).replace("'", "")
 
 
-def _named_axis(lengths: tuple[int, ...], size_cases: FixedSizes, above: list[dict[str, Any]]) -> str:
+def _named_axis(
+    lengths: tuple[int, ...], size_cases: FixedSizes, above: list[dict[str, Any]], remarks: list[str]
+) -> str:
     """Return the name of the size that the axis has in every size case, or its length if the length is constant.
 
-    If there is no such size, add a new one to the size cases and return its name.
+    If there is no such size, add a new one to the size cases and return its name. If the new size cannot be derived
+    from others, add a comment to `remarks`.
     """
     known = {name: tuple(size_case[name] for size_case in size_cases) for name in size_cases[0]}
     same = next((name for name, values in known.items() if values == lengths), "")
     if same or len({*lengths}) == 1:
         return same or str(lengths[0])
-    new = _made_of(lengths, known, above) or _underived(lengths, known, above)
+    new = _made_of(lengths, known, above) or _underived(lengths, known, above, remarks)
     for size_case, length in zip(size_cases, lengths, strict=True):
         size_case[new] = length
     return new
@@ -82,16 +85,21 @@ def _made_of(lengths: tuple[int, ...], known: dict[str, tuple[int, ...]], above:
     return ""
 
 
-def _underived(lengths: tuple[int, ...], known: dict[str, tuple[int, ...]], above: list[dict[str, Any]]) -> str:
+def _underived(
+    lengths: tuple[int, ...], known: dict[str, tuple[int, ...]], above: list[dict[str, Any]], remarks: list[str]
+) -> str:
     """Return the name of a new size that cannot be derived; it is a blank in the random size cases `above`.
 
-    The sizes on which it depends become numbers there.
+    The sizes on which it depends become numbers there, and a comment in `remarks` says why.
     """
-    new = f"length_{len(known)}"
+    new, deciding = f"length_{len(known)}", _deciding(lengths, known)
     for size_case in above:
-        for name in _deciding(lengths, known):
+        for name in deciding:
             _pinned(size_case, name)
         size_case[new] = blank("its number")
+    if above:
+        remark = NO_FORMULA.format(new=new, names=listed(deciding, "or"))
+        remarks += [f"# {line}" for line in textwrap.wrap(remark, REMARK_WIDTH, break_on_hyphens=False)]
     return new
 
 
@@ -99,17 +107,6 @@ def _deciding(lengths: tuple[int, ...], known: dict[str, tuple[int, ...]]) -> li
     """Return the sizes that may determine the lengths: each alone, or else all together."""
     alone = [name for name, values in known.items() if len({*zip(values, lengths, strict=True)}) == len({*values})]
     return alone or [*known]
-
-
-def _remarks(size_cases: FixedSizes, above: list[dict[str, Any]]) -> Iterator[str]:
-    """Yield a comment on each new size that is blank in a random size case."""
-    names = [name for name, size in (above[0] if above else {}).items() if str(size).startswith(BLANK)]
-    for new in names:
-        lengths = tuple(size_case[new] for size_case in size_cases)
-        before = [*size_cases[0]][: [*size_cases[0]].index(new)]
-        known = {name: tuple(size_case[name] for size_case in size_cases) for name in before}
-        remark = NO_FORMULA.format(new=new, names=listed(_deciding(lengths, known), "or"))
-        yield from (f"# {line}" for line in textwrap.wrap(remark, REMARK_WIDTH, break_on_hyphens=False))
 
 
 def _pinned(size_case: dict[str, Any], name: str) -> int:

@@ -1,6 +1,7 @@
 """Read a function's parameters from its source: defaults, how the file uses them, and other values to try."""
 
 import ast
+import copy
 import re
 from collections.abc import Iterator
 from math import copysign, isinf
@@ -60,12 +61,11 @@ def parameters_of(function: Function | None) -> list[Parameter]:
     """Return the parameters that can be given by keyword, in order."""
     if function is None:
         return []
-    arguments = function.args
-    positional = [*arguments.posonlyargs, *arguments.args]
-    defaults: list[ast.expr | None] = [None] * (len(positional) - len(arguments.defaults))
-    defaults += [*arguments.defaults, *arguments.kw_defaults]
-    parameters = zip([*positional, *arguments.kwonlyargs], defaults, strict=True)
-    return [_parameter(*each, is_keyword_only=each[0] in arguments.kwonlyargs) for each in parameters]
+    arguments, defaults = function.args, _defaults(function.args)
+    return [
+        _parameter(each, defaults.get(each.arg), is_keyword_only=each in arguments.kwonlyargs)
+        for each in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)
+    ]
 
 
 def signature_of(function: Function | None, other: Function | None, *, is_method: bool) -> str:
@@ -74,20 +74,15 @@ def signature_of(function: Function | None, other: Function | None, *, is_method
     """
     if function is None:
         return ""
-    arguments, others = function.args, _defaults(other.args) if other else {}
-    names = [argument.arg for argument in (*arguments.posonlyargs, *arguments.args)][int(is_method) :]
-    shown = ast.arguments(
-        posonlyargs=[ast.arg(each.arg) for each in arguments.posonlyargs if each.arg in names],
-        args=[ast.arg(each.arg) for each in arguments.args if each.arg in names],
-        vararg=arguments.vararg and ast.arg(arguments.vararg.arg),
-        kwonlyargs=[ast.arg(each.arg) for each in arguments.kwonlyargs],
-        kwarg=arguments.kwarg and ast.arg(arguments.kwarg.arg),
-        kw_defaults=[],
-        defaults=[],
-    )
-    known = {name: _shown_default(default, others.get(name)) for name, default in _defaults(arguments).items()}
-    shown.defaults = [known[name] for name in names if name in known]
-    shown.kw_defaults = [known.get(each.arg) for each in arguments.kwonlyargs]
+    shown, others = copy.deepcopy(function.args), _defaults(other.args) if other else {}
+    if is_method:
+        (shown.posonlyargs or shown.args).pop(0)
+    positional = [*shown.posonlyargs, *shown.args]
+    for argument in filter(None, (*positional, *shown.kwonlyargs, shown.vararg, shown.kwarg)):
+        argument.annotation = None
+    known = {name: _shown_default(default, others.get(name)) for name, default in _defaults(function.args).items()}
+    shown.defaults = [known[each.arg] for each in positional if each.arg in known]
+    shown.kw_defaults = [known.get(each.arg) for each in shown.kwonlyargs]
     return ast.unparse(shown)
 
 

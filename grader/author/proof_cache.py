@@ -25,11 +25,11 @@ PROVES_STEPS = (
 
 
 class ProofCache:
-    """Results of a proof, one JSON line each, by their kind, the digest of everything that the kind depends on, and a
-    subject.
+    """The results of a proof. Each is one line of JSON with a key: the result's kind, the digest of everything that the
+    kind depends on, and the result's subject.
 
-    The subject of a status or a difference is a mutant's syntax tree, the subject of steps is the task's name. A line
-    that was cut off in the middle is ignored.
+    The subject of a status or of a difference is a mutant's syntax tree. The subject of steps is the name of their
+    task. A line that was cut off in the middle is ignored.
     """
 
     def __init__(self, course: Course, exercise_id: str, *, fresh: bool = False) -> None:

@@ -47,7 +47,7 @@ LINES_ABOUT_HINTS = (
     *("| `python -m grader hint ", "| hint |", "%hint "),  # the list of hunts
 )
 LINES_ABOUT_SOLUTIONS = ("| `python -m grader solution ",)
-"""How the lines of students' pages begin that are about a command which an edition may lack."""
+"""The beginnings of lines, on students' pages, about commands that an edition may lack."""
 
 
 def for_edition(page: str, edition: Sealed) -> str:
