@@ -1,8 +1,8 @@
-"""Select slow tests: `--share 3/24` runs one of 24 shares, `--touched HEAD~1` adds the tests that cover a change.
+"""Select slow tests: `--share 3/48` runs one of 48 shares, `--touched HEAD~1` adds the tests that cover a change.
 
 A test covers a changed file in three cases: the file is its own module; its parameters name the exercise of the file;
 or the file is in a room of the kit that gave the test's folder its name, or from which its module imports, directly or
-through `tests/support`. 24 shares run every test once; a test of the room that a commit breaks does not wait for
+through `tests/support`. 48 shares run every test once; a test of the room that a commit breaks does not wait for
 its share. `--seconds` bounds the added tests: none of them starts later, and the tests that would come last in the
 rotation run first.
 """
