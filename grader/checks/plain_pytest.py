@@ -1,4 +1,7 @@
-"""Subjects for `pytest tests/hidden`: one file, or the reference of each exercise. They have no total time limit."""
+"""Subjects for `pytest tests/hidden`: one file, or the reference of each exercise.
+
+The total time limit applies to each check alone.
+"""
 
 from pathlib import Path
 

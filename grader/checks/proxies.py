@@ -31,7 +31,10 @@ class Pass(Struct, frozen=True, kw_only=True):
 
 
 class ModuleProxy(Protocol):
-    """A module in a check. `module(x=tensor)` calls it by keyword, under `no_grad` unless `grad` is true."""
+    """A module in a check. `module(x=tensor)` calls it by keyword.
+
+    A submission's module runs under `no_grad` unless `grad` is true.
+    """
 
     training: bool
     grad: bool

@@ -93,7 +93,7 @@ class Process(Protocol):
         """Return whether it ends within this many seconds."""
 
     def kill(self) -> None:
-        """Kill it, without waiting until it is reaped."""
+        """Kill it. It may not be reaped yet when this returns."""
 
     def wait(self) -> int:
         """Wait until it is gone; return its exit code, or minus the number of the signal that ended it."""
@@ -214,7 +214,7 @@ class Worker:
         ]
 
     def kill(self) -> None:
-        """Kill the worker and all processes that it started, without waiting until they are reaped."""
+        """Kill the worker and all processes that it started. They may not be reaped yet when this returns."""
         if not self._is_killed:
             self._is_killed = True
             self._connection.close()

@@ -24,7 +24,7 @@ class Attempt(Struct, frozen=True, kw_only=True):
     defects: int
     extras: int = 0
     broken: int = 0
-    """The number of failed checks that pass with the starter."""
+    """The number of failed checks that no defect explains."""
 
     def rank(self) -> tuple[bool, float, int, int]:
         """Return the sort key by which the best attempt is the largest."""

@@ -287,7 +287,8 @@ class Acted(Message, frozen=True, kw_only=True):
 
 
 class Isolation(Message, frozen=True, kw_only=True):
-    """The protections of this worker. Attempts to break out have proven each of them before the submission arrived.
+    """The protections of this worker. `process` is always true; attempts to break out have proven the others before the
+    submission arrived.
 
     `problems` gives the reason for each of the kernel's layers that is missing.
     """

@@ -88,7 +88,7 @@ def _cached_file(path: Path) -> Path | None:
 
 @functools.cache
 def _reader_stamp() -> bytes:
-    """Return a text that changes with the code of `spec/`."""
+    """Return bytes that change with the code of `spec/`."""
     kit = Path(__file__).parents[1]
     sources = sorted((kit / "spec").glob("*.py"))
     status = {source.relative_to(kit): source.stat() for source in sources}

@@ -1,4 +1,4 @@
-"""Compare a submission's deviations with those of variants: failures of one kind may differ in values. Pure."""
+"""Compare a submission's deviations with those of variants: failures of one kind may differ in values."""
 
 import re
 from collections.abc import Callable, Collection, Mapping
