@@ -1,6 +1,6 @@
 """Subjects for `pytest tests/hidden`: one file, or the reference of each exercise.
 
-The total time limit applies to each check alone.
+The total time starts again with each check.
 """
 
 from pathlib import Path

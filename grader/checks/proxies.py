@@ -33,7 +33,7 @@ class Pass(Struct, frozen=True, kw_only=True):
 class ModuleProxy(Protocol):
     """A module in a check. `module(x=tensor)` calls it by keyword.
 
-    A submission's module runs under `no_grad` unless `grad` is true.
+    Calls of a submission record gradients if `grad` is true. Calls of the reference record them as torch is set.
     """
 
     training: bool

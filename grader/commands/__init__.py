@@ -1,1 +1,1 @@
-"""The commands, grouped by audience. Only they and `cli.py` read arguments and set exit codes."""
+"""The commands, grouped by audience."""

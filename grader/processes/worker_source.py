@@ -47,8 +47,8 @@ def open_worker_source(
 ) -> WorkerSource:
     """Open a source of workers.
 
-    Call this before loading any description, reference or check, because workers are copies of this process. Without
-    `spawn`, raise `KitError` if this process has loaded a description with fixes.
+    Unless `spawn` is true, workers are copies of this process. Call this before loading any description, reference or
+    check; `KitError` is raised if a description with fixes has been loaded.
 
     Import torch, and keep other processes from reading this one's memory. With `for_many`, opening takes a little
     longer and each worker starts faster. With `for_tests`, the same holds for workers that run a trap's tests. Each

@@ -287,10 +287,10 @@ class Acted(Message, frozen=True, kw_only=True):
 
 
 class Isolation(Message, frozen=True, kw_only=True):
-    """The protections of this worker. `process` is always true; attempts to break out have proven the others before the
-    submission arrived.
+    """The protections of this worker.
 
-    `problems` gives the reason for each of the kernel's layers that is missing.
+    A worker is always a process of its own, so `process` is true. Attempts to break out prove the other protections
+    before the submission arrives. `problems` gives the reason for each of the kernel's layers that is missing.
     """
 
     process: bool

@@ -34,10 +34,8 @@ def open_judge(
 ) -> Iterator["Judge"]:
     """Open a judge with its own worker source, before any description, check or reference is opened.
 
-    Without `spawn`, raise `KitError` if this process has loaded a description with fixes, which workers would then hold
-    too.
-    `first` names the exercise for which a worker is started ahead. A judge `for_many` submissions starts a little more
-    slowly and judges each submission faster.
+    Raise what `open_worker_source` raises. `first` names the exercise for which a worker is started ahead. A judge
+    `for_many` submissions starts a little more slowly and judges each submission faster.
     """
     with closing(open_worker_source(course.secret_folders(), spawn=spawn, for_many=for_many)) as source:
         if first:
