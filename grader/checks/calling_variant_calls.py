@@ -106,6 +106,7 @@ def compare_in_calling_variants(
         known = dict(zip(asked, call_in_calling_variants(asked, case, method, theirs), strict=True))
         answers = [known[each] for each in their_calls]
     returned = call_in_calling_variants(calls, case, method, ours)
+    is_precise = exercise.is_precise
     for call, their_call, answer in zip(calls, their_calls, answers, strict=True):
         try:
             value = next(returned)
@@ -116,9 +117,9 @@ def compare_in_calling_variants(
         compared = Compared(action=method or exercise.interface.called(), axes=axes)
         observed, expected = _Answer.of(value, call), _Answer.of(answer, their_call)
         try:
-            tolerance = _tolerance(call.variant, is_precise=exercise.is_precise and not keeps_statistics)
+            tolerance = _tolerance(call.variant, is_precise=is_precise and not keeps_statistics)
             compare(observed.value, expected.value, compared, tolerance)
-            tolerances = _gradient_tolerances(call, exercise)
+            tolerances = _gradient_tolerances(call, is_precise=is_precise)
             if tolerances is not None:
                 with _describing_backward_pass(call, everything):
                     _compare_gradients(observed, expected, call, *tolerances)
@@ -196,11 +197,11 @@ def _tolerance(variant: CallingVariant, *, is_precise: bool) -> Tolerance:
     return FLOAT64 if is_precise else FLOAT32
 
 
-def _gradient_tolerances(call: VariantCall, exercise: Exercise) -> tuple[Tolerance, float] | None:
+def _gradient_tolerances(call: VariantCall, *, is_precise: bool) -> tuple[Tolerance, float] | None:
     """Return the tolerance of gradients, and the size below which a gradient is zero; None to compare none."""
     if not call.records_gradients():
         return None
-    is_precise = call.variant.dtype is Dtype.FLOAT64 and exercise.is_precise
+    is_precise = is_precise and call.variant.dtype is Dtype.FLOAT64
     if call.variant.scale is Scale.LARGE:
         return (GRADIENT_OF_LARGE_INPUTS, NEGLIGIBLE) if is_precise else None
     return (FLOAT64_GRADIENT, NEGLIGIBLE) if is_precise else (GRADIENT_OF_ANY_SIZE, NEGLIGIBLE_OF_ANY_SIZE)

@@ -145,11 +145,6 @@ class Kind:
         """Return the adapter for the interface's `function`, or for its class if `function` is empty."""
         return "" if self.class_is_module and not function else self.adapter
 
-    def arguments(self, function: str, inputs: list[str], constructor: list[str]) -> list[str]:
-        """Return the arguments of the submission's function or class, for students."""
-        given = [*inputs, *constructor] if function or self.is_built_from_inputs else constructor
-        return [*self.handed_first, *given]
-
     def parts(self, inputs: list[str], count: int) -> list[Part]:  # noqa: ARG002 - most have none
         """Return each of `count` values that the adapter returns; none if their numbers suffice."""
         return []
@@ -232,7 +227,7 @@ class Optimizer(Kind):
     """A learning rate with visible steps: steps with a default learning rate may be lost in rounding."""
     promises = (
         "Some parameters may have no gradient. Gradients change sign and size from step to step.",
-        "A new optimizer may load the state dict between two steps and continue.",
+        "Between two steps, a new optimizer may load the state dict and take the next steps.",
     )
     own_checks = (
         OwnCheck(id="values_after_many_steps", constructor={"steps": 23}),

@@ -944,7 +944,7 @@ def masked_sum(x, token_mask=None, *, vocab_size, weight: float = 1.0):
                 "`Descent(params, lr=0.001, betas=(0.9, 0.999), *, decay=0.0)` is an optimizer.",
                 "| `params` | FILL IN (its meaning) | | `lr` | FILL IN (its meaning) | | `betas` |",
                 "- `Descent` computes in float64 if its parameters and gradients are in float64.",
-                "- A new optimizer may load the state dict between two steps and continue.",
+                "- Between two steps, a new optimizer may load the state dict and take the next steps.",
             ],
         ),
         (
