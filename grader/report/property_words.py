@@ -33,26 +33,26 @@ class PropertyWords(Struct, frozen=True, kw_only=True):
     name: str = ""
     """The name of its checks on pages, if the property's own name reveals too much or is unclear."""
     passes: str = ""
-    """What a passing check shows about a submission with wrong values (`report/right_behaviour.py`)."""
+    """What a passing check observed in a submission with wrong values (`report/right_behaviour.py`)."""
     promise: str = ""
     """What it requires of every fix, as the README of a new exercise says, where its arguments do not matter."""
 
 
 WORDS: dict[type[Property], PropertyWords] = {
-    FutureDoesNotLeak: PropertyWords(passes="No output depends on later {axis}."),
-    MaskHides: PropertyWords(passes="Changing a token that every sample's mask hides changes no other output."),
-    RowsSumToOne: PropertyWords(passes="The attention weights of each query add up to 1."),
+    FutureDoesNotLeak: PropertyWords(passes="Changing later {axis} changed no earlier output."),
+    MaskHides: PropertyWords(passes="Changing a token that every sample's mask hides changed no other output."),
+    RowsSumToOne: PropertyWords(passes="The attention weights of each query added up to 1."),
     SamplesDoNotMix: PropertyWords(
-        passes="Changing one sample changes no other sample's output.", promise="Samples do not affect each other."
+        passes="Changing one sample changed no other sample's output.", promise="Samples do not affect each other."
     ),
-    SamplesInAnyOrder: PropertyWords(passes="Samples in another order, or in two parts, give the same outputs."),
-    PaddingChangesNothing: PropertyWords(passes="Cutting off the padding changes no output."),
-    MaskedRowsStayFinite: PropertyWords(passes="A query that may look at no key gives finite outputs."),
+    SamplesInAnyOrder: PropertyWords(passes="Samples in another order, or in two parts, gave the same outputs."),
+    PaddingChangesNothing: PropertyWords(passes="Cutting off the padding changed no output."),
+    MaskedRowsStayFinite: PropertyWords(passes="A query that may look at no key gave finite outputs."),
     DropoutOnlyInTraining: PropertyWords(
-        passes="Nothing is dropped in evaluation.", promise="Dropout acts in training mode only."
+        passes="Nothing was dropped in evaluation.", promise="Dropout acts in training mode only."
     ),
-    DropoutActsOnWeights: PropertyWords(passes="Each {called} is dropped independently."),
-    EveryParameterLearns: PropertyWords(passes="Every parameter gets a gradient."),
+    DropoutActsOnWeights: PropertyWords(passes="Each {called} was dropped independently."),
+    EveryParameterLearns: PropertyWords(passes="Every parameter got a gradient."),
     MatchesReference: PropertyWords(name="values"),
     AttributeMatchesReference: PropertyWords(name="attributes"),
     AttributeEquals: PropertyWords(name="attributes"),

@@ -61,7 +61,7 @@ class Room(Struct, frozen=True, kw_only=True):
 
 
 ON_PAGES = Room(reason=600, finding=600, place=400, unused_seed=True)
-ON_SCREEN = Room(reason=400, finding=240, place=80, unused_seed=False)
+ON_SCREEN = Room(reason=400, finding=480, place=80, unused_seed=False)
 
 
 class Mark(StrEnum):
