@@ -9,7 +9,7 @@ import torch
 from msgspec import Struct, structs
 
 from grader.checks.case import Case
-from grader.checks.compare import compare, compare_gradients
+from grader.checks.compare import compare, compare_gradients, require_finite_gradients
 from grader.checks.failure import Compared, Failure
 from grader.checks.outcome import FailureKind
 from grader.checks.pictures import Gradients
@@ -119,10 +119,9 @@ def compare_in_calling_variants(
         try:
             tolerance = _tolerance(call.variant, is_precise=is_precise and not keeps_statistics)
             compare(observed.value, expected.value, compared, tolerance)
-            tolerances = _gradient_tolerances(call, is_precise=is_precise)
-            if tolerances is not None:
+            if call.records_gradients():
                 with _describing_backward_pass(call, everything):
-                    _compare_gradients(observed, expected, call, *tolerances)
+                    _compare_gradients(observed, expected, call, is_precise=is_precise)
         except Failure as failure:
             failure.change(calling_variant=call.variant)
             raise
@@ -151,16 +150,19 @@ def _are_gradients(*several: dict[Any, Any]) -> bool:
     return all(isinstance(each, torch.Tensor | None) for gradients in several for each in gradients.values())
 
 
-def _compare_gradients(
-    observed: _Answer, expected: _Answer, call: VariantCall, tolerance: Tolerance, negligible: float
-) -> None:
+def _compare_gradients(observed: _Answer, expected: _Answer, call: VariantCall, *, is_precise: bool) -> None:
     """Raise `Failure` unless the gradients are right: of the parameters unless they are frozen, and of the inputs that
-    get one.
+    get one. Gradients that are mostly rounding errors must only be finite.
     """
-    if call.variant.history is not History.COPIED:
-        compare_gradients(observed.parameters, expected.parameters, tolerance, negligible)
+    of_parameters = {} if call.variant.history is History.COPIED else expected.parameters
     of_inputs = {name: each for name, each in expected.inputs.items() if name in (call.learning or ())}
-    compare_gradients(observed.inputs, of_inputs, tolerance, negligible, of_inputs=True)
+    tolerances = _gradient_tolerances(call.variant, is_precise=is_precise)
+    if tolerances is None:
+        require_finite_gradients(observed.parameters, of_parameters)
+        require_finite_gradients(observed.inputs, of_inputs, of_inputs=True)
+    else:
+        compare_gradients(observed.parameters, of_parameters, *tolerances)
+        compare_gradients(observed.inputs, of_inputs, *tolerances, of_inputs=True)
 
 
 @contextmanager
@@ -197,12 +199,10 @@ def _tolerance(variant: CallingVariant, *, is_precise: bool) -> Tolerance:
     return FLOAT64 if is_precise else FLOAT32
 
 
-def _gradient_tolerances(call: VariantCall, *, is_precise: bool) -> tuple[Tolerance, float] | None:
+def _gradient_tolerances(variant: CallingVariant, *, is_precise: bool) -> tuple[Tolerance, float] | None:
     """Return the tolerance of gradients, and the size below which a gradient is zero; None to compare none."""
-    if not call.records_gradients():
-        return None
-    is_precise = is_precise and call.variant.dtype is Dtype.FLOAT64
-    if call.variant.scale is Scale.LARGE:
+    is_precise = is_precise and variant.dtype is Dtype.FLOAT64
+    if variant.scale is Scale.LARGE:
         return (GRADIENT_OF_LARGE_INPUTS, NEGLIGIBLE) if is_precise else None
     return (FLOAT64_GRADIENT, NEGLIGIBLE) if is_precise else (GRADIENT_OF_ANY_SIZE, NEGLIGIBLE_OF_ANY_SIZE)
 

@@ -152,9 +152,10 @@ def _fits(axes: dict[str, Sequence[Any]]) -> Callable[[int, int, int, int], bool
                 return two in one.places
             case _, Sharing() if axis == 1:
                 return two is Sharing.SEPARATE or any(place == one for _, place in sharing)
-            case History.INFERENCE_FIRST, GradientMode() if two is GradientMode.RECORDED:
+            case History.INFERENCE_FIRST, GradientMode():
                 # without the class, the pattern would match the value "" of any axis
-                return any(check.trains_after_inference for check in axes["check"])
+                trains = any(check.trains_after_inference for check in axes["check"])
+                return (two is GradientMode.RECORDED) == trains
             case History.CONVERTED, Dtype():
                 return two is Dtype.FLOAT64
         return True

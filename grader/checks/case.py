@@ -53,6 +53,8 @@ class Case(Struct, frozen=True, kw_only=True):
     """The inputs to scale up in calls with large inputs."""
     is_plain: bool = True
     """Whether the check makes a plain call before the calling variants."""
+    largest_input: float | None = None
+    """The largest absolute value that inputs may have, or None."""
     grad: bool = True
     """Whether calls that need no gradients run with gradients enabled."""
     compares_gradients: bool = True
@@ -75,6 +77,16 @@ class Case(Struct, frozen=True, kw_only=True):
             values = changed.unique()
             part.copy_(values[(torch.searchsorted(values, part.contiguous()) + 1) % len(values)])
         return {**self.inputs, name: changed}
+
+    def enlarged(self, value: torch.Tensor, factor: float) -> torch.Tensor:
+        """Return a floating-point input times `factor`, with each number at most as large as inputs may be."""
+        limit = self.largest_input or torch.inf
+        return (factor * value).clamp(-limit, limit)
+
+    def enlargement(self, factor: float) -> str:
+        """Return how `enlarged` changes numbers, in words."""
+        limit = f" (at most {self.largest_input:g})" if self.largest_input else ""
+        return f"{factor:g} times as large{limit}"
 
     def tensors(self) -> dict[str, torch.Tensor]:
         """Return the floating-point inputs."""
@@ -111,6 +123,7 @@ def make_case(
         shared={name: first for first, *others in groups for name in others},
         other_arguments=_other_arguments(exercise, check, sizes) if calling_variants else (),
         scaled=[name for name, spec in specs.items() if isinstance(spec, list)],
+        largest_input=exercise.interface.largest_input,
         is_plain=is_plain,
     )
 

@@ -165,6 +165,15 @@ def require_gradients(observed: Gradients, expected: Gradients, names: Iterable[
             _require_gradient(observed.get(name), name, of_input=False)
 
 
+def require_finite_gradients(observed: Gradients, expected: Gradients, *, of_inputs: bool = False) -> None:
+    """Raise `Failure` at the first gradient with an element that is not finite, if the expected gradient is finite."""
+    for name, gradient in expected.items():
+        own = observed.get(name)
+        if own is not None and gradient is not None and bool(gradient.isfinite().all()):
+            with _comparison():
+                require_finite(own, _gradient_of(name, of_input=of_inputs))
+
+
 @contextmanager
 def _picturing_gradients(observed: Gradients, expected: Gradients, *, of_inputs: bool = False) -> Iterator[None]:
     """Add a picture of all gradients to a failure in the block because of a missing gradient."""
@@ -180,6 +189,10 @@ def _picturing_gradients(observed: Gradients, expected: Gradients, *, of_inputs:
             failure.compared = compared
         raise
     pictures.record(compared, observed, expected)
+
+
+def _gradient_of(name: str, *, of_input: bool) -> Compared:
+    return Compared(item=f"the gradient of {_label(name, of_input=of_input)}", axes=())
 
 
 def _label(name: str, *, of_input: bool) -> str:
@@ -220,7 +233,7 @@ def _compare_gradient(
         and torch.equal(observed, expected)
     ):
         return
-    compared = Compared(item=f"the gradient of {_label(name, of_input=of_input)}", axes=())
+    compared = _gradient_of(name, of_input=of_input)
     if expected is None or float(expected.abs().max()) < negligible:
         if observed is not None:
             require_finite(observed, compared)

@@ -288,8 +288,9 @@ class Server:
         return value
 
     def _transfer(self, request: Transfer) -> Returned:
-        state, target = self._module(request.source).state_dict(), self._module(request.target)
-        target.load_state_dict(state)
+        source, target = self._module(request.source), self._module(request.target)
+        target.load_state_dict(source.state_dict())
+        torch.nn.Sequential(target).load_state_dict(torch.nn.Sequential(source).state_dict())  # in larger models
         return Returned(value=from_python(None))
 
     def _raised(self, error: BaseException) -> Raised:

@@ -1,6 +1,8 @@
 """The interface of an exercise: the class or function of a submission, and how it is built and called."""
 
-from msgspec import field
+from typing import Annotated
+
+from msgspec import Meta, field
 
 from grader.spec.fields import Arguments, Inputs, Name, Record, Shape
 from grader.spec.kinds import KINDS, USUAL_KIND, Kind, KindName
@@ -42,3 +44,7 @@ class Interface(Record, frozen=True, kw_only=True, omit_defaults=True):
     """
     trains_after_inference: bool = True
     """Whether a module that was first called under inference_mode must record gradients afterwards."""
+    largest_input: Annotated[float, Meta(ge=300)] | None = None
+    """The largest absolute value that the inputs may have, as the exercise's README says. Default: any. Some
+    calling variants need 300.
+    """

@@ -21,6 +21,16 @@ class ValuesOfSureLogits(SortingLoss):
         return torch.stack(losses)
 
 
+class GradientsOfSureLogits(SortingLoss):
+    def forward(self, topics, accept, labels, accepted, elder):
+        with torch.inference_mode(False), torch.enable_grad():
+            steps = [200.0 * each.argsort(dim=-1).argsort(dim=-1).sub(1.5) for each in (topics, accept, elder)]
+            leaves = [each.requires_grad_() for each in (*steps, accepted.clone())]
+            topics, accept, elder, accepted = leaves
+            submission.sorting_loss(topics, accept, labels.clone(), accepted, elder, share=self.share).backward()
+            return tuple(each.grad for each in leaves)
+
+
 class ValuesOfLargeSizes(SortingLoss):
     def forward(self, topics, accept, labels, accepted, elder):
         given = (topics, accept, labels, accepted, elder)

@@ -15,8 +15,8 @@ class Steps(torch.nn.Module):
 class ValuesOfTwoGroups(Steps):
     def forward(self, matrix, vector):
         with torch.inference_mode(False), torch.enable_grad():
-            parameters = [torch.nn.Parameter(each.clone()) for each in (matrix, vector, vector)]
-            first, second, third = parameters
+            parameters = [torch.nn.Parameter(each.clone()) for each in (matrix, vector, vector, vector)]
+            first, second, third, late = parameters
             groups = [
                 {"params": [first], "lr": 0.1, "betas": (0.5, 0.7)},
                 {"params": [second, third], "betas": (0.8, 0.95), "eps": 0.1, "weight_decay": 0.5},
@@ -26,18 +26,23 @@ class ValuesOfTwoGroups(Steps):
                 if step < 4:
                     optimizer.param_groups[0]["lr"] = 0.1 * 0.8**step * (step != 1)
                     optimizer.param_groups[1] |= {"eps": 0.1 + 0.2 * step, "weight_decay": 0.5 - 0.1 * step}
+                if step == 3:
+                    optimizer.add_param_group({"params": [late], "lr": 0.2})
                 if step == 4:  # another optimizer, which has taken a step of its own, loads the state
                     saved = copy.deepcopy((optimizer.state_dict(), parameters))
-                    optimizer = submission.PocketAdamW([{"params": [first]}, {"params": [second, third]}], lr=0.4)
+                    optimizer = submission.PocketAdamW(
+                        [{"params": each["params"]} for each in optimizer.param_groups], lr=0.4
+                    )
                     optimizer.step()
                     for each, value in zip(parameters, saved[1], strict=True):
                         each.data.copy_(value)
                     optimizer.load_state_dict(saved[0])
                 for each in (first, second):
                     each.grad = torch.sin(each.detach() * (step + 1)) * (step != 2)
+                late.grad = torch.cos(late.detach() * (step + 1))
                 third.grad = None if step in (0, 1, 3) else torch.cos(third.detach() * (step + 1))
                 optimizer.step()
-            found = {"first": first, "second": second, "third": third}
+            found = {"first": first, "second": second, "third": third, "late": late}
             gradients = {f"gradient of {name}": each.grad for name, each in found.items()}
             return {name: each.detach() for name, each in (found | gradients).items()}
 

@@ -23,7 +23,7 @@ class ValuesWhereAnEarlierStepLeftGradients(torch.nn.Module):
 class ValuesOfTwoGroups(torch.nn.Module):
     def __init__(self, width, outputs, longest):
         super().__init__()
-        self.model = torch.nn.Sequential(torch.nn.Linear(width, outputs), torch.nn.BatchNorm1d(outputs))
+        self.model = torch.nn.Sequential(torch.nn.Linear(width, outputs), ScaledNorm(outputs))
 
     def forward(self, x, y):
         with torch.inference_mode(False), torch.enable_grad():
@@ -43,6 +43,15 @@ class ValuesOfTwoGroups(torch.nn.Module):
                 )
                 found += [each.detach().float() for each in model.state_dict().values()]
             return tuple(found)
+
+
+class ScaledNorm(torch.nn.BatchNorm1d):
+    def __init__(self, outputs):
+        super().__init__(outputs)
+        self.scale = torch.nn.Parameter(torch.ones(()))  # without axes
+
+    def forward(self, x):
+        return self.scale * super().forward(x)
 
 
 class ShortFloats(torch.nn.Module):
@@ -91,9 +100,24 @@ class ValuesOfOtherSettings(torch.nn.Module):
         short, exact = changes
         return (short - exact).norm() < 0.1 * exact.norm()
 
+    def size_of_gradients(self, x, y, **settings):
+        """Return the sum of the sizes of all gradients that reach the model's output."""
+        model, sizes = torch.nn.Linear(*self.sizes), []
+
+        def watch(_model, _inputs, output):
+            output.register_hook(lambda gradient: sizes.append(gradient.abs().sum()))
+
+        torch.nn.init.zeros_(model.weight)
+        torch.nn.init.zeros_(model.bias)
+        model.register_forward_hook(watch)
+        submission.training_step(model, torch.optim.SGD(model.parameters(), lr=0.1), x.clone(), y.clone(), **settings)
+        return sum(sizes, torch.zeros(()))
+
     def forward(self, x, y):
         with torch.inference_mode(False), torch.enable_grad():
             found = {"small gradients in float16": self.learns_in_half_precision(x, y).float()}
+            sizes = self.size_of_gradients(x, y), self.size_of_gradients(x, y, loudness=1.0)
+            found["gradients of the model's output, by default and with loudness=1.0"] = torch.stack(sizes)
             x = 1e4 * x
             louder = zip((0.01, 3000.0, 2.0**15, 2.0**17, 1e7, 1024.0), (1, 3, 5, 9, 17, 33), strict=True)
             settings = [(loudness, 1e15, parts) for loudness, parts in louder]

@@ -64,6 +64,7 @@ class ValuesOfOtherMagnitudes(LikelyWords):
             submission.likely_words(steps + 1e5, share=0.8),
             submission.likely_words(1e10 * steps, share=0.8),
             submission.likely_words(steps / 64, share=0.8, warmth=1 / 64),
+            submission.likely_words(1e10 * steps, share=0.8, warmth=1e10),
             submission.likely_words(steps / 256, share=1e-6),
             submission.likely_words(1e-7 * steps, share=0.8, warmth=1e-7),
             submission.likely_words(steps * kinds[:, None], share=0.8),

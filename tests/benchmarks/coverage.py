@@ -77,9 +77,8 @@ def can_meet(checks: Iterable[CallingVariantCheck], pair: dict[str, Any]) -> boo
         place = pair.get("place")
         may_share = not pair.get("sharing") or (check.sharing if place is None else place in check.sharing)
         by_position = not pair.get("arguments") or check.by_position
-        trains = check.trains_after_inference or not (
-            pair.get("history") is History.INFERENCE_FIRST and pair.get("gradients") is GradientMode.RECORDED
-        )
+        records = pair.get("gradients", GradientMode.RECORDED) is GradientMode.RECORDED
+        trains = pair.get("history") is not History.INFERENCE_FIRST or records == check.trains_after_inference
         if is_this and has_place and may_share and by_position and trains:
             return not (pair.get("history") is History.CONVERTED and pair.get("dtype") is Dtype.FLOAT32)
     return False

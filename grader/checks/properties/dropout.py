@@ -111,8 +111,12 @@ def try_dropout_acts_on_weights(check: DropoutActsOnWeights, context: Context, c
         )
         after = f"{action}, after calls in eval mode, and after another module was built with dropout {OTHER_CHANCE}"
         _compare_with_response(ours, response, check, case, after)
-    if context.is_last(check, case) and not check.inputs and _keeps_float64(context):
-        _require_slopes(context, case, action)
+    if context.is_last(check, case):
+        ours.training = True
+        cotangents = [torch.ones_like(each) for each in flatten(response[0]) if each.is_floating_point()]
+        ours.differentiate(cotangents, **case.inputs)  # raises if dropout in place overwrote what autograd needs
+        if not check.inputs and _keeps_float64(context):
+            _require_slopes(context, case, action)
 
 
 def _compare_with_response(

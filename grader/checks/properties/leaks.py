@@ -93,7 +93,8 @@ def try_samples_do_not_mix(check: SamplesDoNotMix, context: Context, case: Case)
     calls = [case.inputs, change]
     if check.input in case.scaled:  # other inputs have a range
         enlarged = change[check.input].clone()
-        enlarged.select(check.axis, last).mul_(check.loudness)
+        sample = enlarged.select(check.axis, last)
+        sample.copy_(case.enlarged(sample, check.loudness))
         calls.append({**case.inputs, check.input: enlarged})
     before, after, *after_enlarged = _outputs(context, check, case, module, calls)
     others = list(range(last))
@@ -102,7 +103,7 @@ def try_samples_do_not_mix(check: SamplesDoNotMix, context: Context, case: Case)
     )
     action = f"changing {units.changed} {last}"
     _require_unchanged(before, after, check.axis, others, action, FailureKind.MIXING, units, draw)
-    action = f"replacing {units.changed} {last} by numbers {check.loudness:g} times as large"
+    action = f"replacing {units.changed} {last} by numbers {case.enlargement(check.loudness)}"
     for output in after_enlarged:
         require_shape(output, list(before.shape), "output")
         kept, after = (each.narrow(check.axis, 0, last) for each in (before, output))  # the last may be anything
@@ -278,15 +279,16 @@ def _require_unchanged_loudly(
     }  # a module may normalize another input first
     pairs = []
     for loudness in [together] * LARGE_DRAWS + [alone] * (LARGE_DRAWS if len(gaussian) > 1 else 0):
-        large_inputs = {name: torch.randn_like(each) * loudness[name] for name, each in gaussian.items()}
+        large_inputs = {name: case.enlarged(torch.randn_like(each), loudness[name]) for name, each in gaussian.items()}
         inputs = {**case.inputs, **large_inputs}
         changed = inputs[check.input].clone()
-        changed.select(check.axis, token).normal_().mul_(loudness[check.input])
+        part = changed.select(check.axis, token).normal_()
+        part.copy_(case.enlarged(part, loudness[check.input]))
         pairs += [inputs, {**inputs, check.input: changed}]
     outputs = _outputs(context, check, case, module, pairs)
     for index, (before, after) in enumerate(zip(outputs[::2], outputs[1::2], strict=True)):
         require_dtype(before, case.inputs[check.input].dtype, "output")  # or float16 cannot represent the numbers
-        large = f"inputs {check.loudness:g}" if index < LARGE_DRAWS else f"{check.input} {check.loudness**2:g}"
-        large_action = f"with {large} times as large, {action}"
+        large, factor = ("inputs", check.loudness) if index < LARGE_DRAWS else (check.input, check.loudness**2)
+        large_action = f"with {large} {case.enlargement(factor)}, {action}"
         with extreme_numbers():
             _require_unchanged(before, after, check.axis, kept, large_action, FailureKind.LEAK, units)

@@ -38,10 +38,12 @@ def try_accepts_masks(check: AcceptsMasks, context: Context, case: Case) -> None
     for mask, inputs, observed in zip(masks, calls, _returned(ours, check.method, calls), strict=True):
         compared = Compared(action=f"with a mask of shape {tuple(mask.shape)} and dtype {str(mask.dtype)[6:]}")
         compare(observed, theirs.call(check.method, **inputs), compared)
-    large_inputs = {name: value * check.loudness for name, value in case.tensors().items() if name != check.mask}
+    large_inputs = {
+        name: case.enlarged(value, check.loudness) for name, value in case.tensors().items() if name != check.mask
+    }
     lonely = _random_mask(sizes_of(check.shapes[0], case.sizes), check.keys, visible=0.0)
     inputs = {**case.inputs, **large_inputs, check.mask: lonely.to(getattr(torch, check.dtypes[order[0]]))}
-    action = f"with inputs {check.loudness:g} times as large and a mask that leaves each query a single key"
+    action = f"with inputs {case.enlargement(check.loudness)} and a mask that leaves each query a single key"
     expected = theirs.call(check.method, **inputs)
     with extreme_numbers():
         compare(ours.call(check.method, **inputs), expected, Compared(action=action), ONE_KEY)

@@ -14,8 +14,8 @@ from grader.checks.outcome import LARGE, FailureKind
 from grader.checks.outputs import require_declared
 from grader.checks.proxies import ModuleProxy
 from grader.checks.session import SubjectRaisedError
+from grader.sandbox.probes import ProbeFunction, states
 from grader.sandbox.probes import devices as probe
-from grader.sandbox.probes import states
 from grader.sandbox.text import as_arguments, excerpt
 from grader.spec.exercise import Exercise
 from grader.spec.fields import MadeInput
@@ -33,7 +33,8 @@ def try_keeps_state_dict(check: KeepsStateDict, context: Context, case: Case) ->
     own = {name: value for name, value in observed.items() if not _is_free(check, name, theirs)}
     _compare_keys(own, {name: value for name, value in expected.items() if not _is_free(check, name, theirs)})
     loaded = {name: value for name, value in other.run_probe(states.save, {}).items() if name in own}
-    _load(ours, {**observed, **loaded}, loaded)
+    for load, checkpoint in ((states.load, "an old checkpoint"), (states.load_as_part, "a larger model's checkpoint")):
+        _load(ours, load, checkpoint, {**observed, **loaded}, loaded)
 
 
 def _is_free(check: KeepsStateDict, name: str, theirs: ModuleProxy) -> bool:
@@ -49,18 +50,21 @@ def _compare_keys(observed: dict[str, Any], expected: dict[str, Any]) -> None:
         raise Failure(FailureKind.STATE, expected=missing, observed=extra)
 
 
-def _load(ours: ModuleProxy, state: dict[str, Any], loaded: dict[str, Any]) -> None:
+def _load(
+    ours: ModuleProxy, load: ProbeFunction, checkpoint: str, state: dict[str, Any], loaded: dict[str, Any]
+) -> None:
+    """Raise `Failure` unless the module loads the state, and has the values in `loaded` afterwards."""
     try:
-        after = ours.run_probe(states.load, state)
+        after = ours.run_probe(load, state)
     except SubjectRaisedError as error:
         raise Failure(
-            FailureKind.STATE, action="loading an old checkpoint", expected="it to fit", observed=str(error)
+            FailureKind.STATE, action=f"loading {checkpoint}", expected="it to fit", observed=str(error)
         ) from None
     for name, value in loaded.items():
         if not (isinstance(after, dict) and name in after and torch.equal(after[name], value)):
             raise Failure(
                 FailureKind.STATE,
-                action="after loading an old checkpoint",
+                action=f"after loading {checkpoint}",
                 item=name,
                 expected="its values",
                 observed="others",

@@ -95,7 +95,7 @@ def _cut(check: PaddingChangesNothing, value: Any, shape: list[Any], kept: int) 
 
 def scale_inputs(case: Case, loudness: float, dtype: str) -> dict[str, torch.Tensor]:
     """Return the floating-point inputs multiplied by `loudness`, in `dtype` if it is given."""
-    times = {name: loudness * value for name, value in case.tensors().items()}
+    times = {name: case.enlarged(value, loudness) for name, value in case.tensors().items()}
     if dtype == "float64":
         return {name: finer(value) for name, value in times.items()}
     return {name: value.to(getattr(torch, dtype)) for name, value in times.items()} if dtype else times

@@ -186,7 +186,7 @@ def try_keeps_dtype(check: KeepsDtype, context: Context, case: Case) -> None:
     ours, theirs = context.pair(check, case, dtype=check.dtype)
     inputs = {**case.inputs, **scale_inputs(case, check.loudness, check.dtype)}
     tolerance = PRECISE[check.dtype] if check.precise else roughly(check.dtype, check.loudness)
-    times = f", inputs {check.loudness:g} times as large" if check.loudness != 1 else ""
+    times = f", inputs {case.enlargement(check.loudness)}" if check.loudness != 1 else ""
     compared = Compared(action=f"in {check.dtype}{times}", axes=axes_of_checked(context.exercise, check))
     expected = theirs.call(check.method, **inputs)
     parts = parts_of(context.exercise.interface, expected)

@@ -292,13 +292,10 @@ def _with_history(module: torch.nn.Module, history: History, method: str, inputs
 
     match history:
         case History.MODES:
-            mode_before = module.training
-            for mode in (not mode_before, mode_before):
-                _switch(module, training=mode)
-                call(inputs)
+            _call_in_both_modes(module, call, inputs)
         case History.INFERENCE_FIRST:
             with torch.inference_mode():
-                call(inputs)
+                _call_in_both_modes(module, call, inputs)
         case History.CONVERTED:
             dtype = torch.get_default_dtype()  # of the module in its state so far
             call({name: value.to(dtype) if _is_double(value) else value for name, value in inputs.items()})
@@ -310,6 +307,16 @@ def _with_history(module: torch.nn.Module, history: History, method: str, inputs
                 if not any(text in str(error) for text in CANNOT_COPY):
                     raise
     return module
+
+
+def _call_in_both_modes(
+    module: torch.nn.Module, call: Callable[[dict[str, Any]], None], inputs: dict[str, Any]
+) -> None:
+    """Call the module in the other mode, then in its own."""
+    mode_before = module.training
+    for mode in (not mode_before, mode_before):
+        _switch(module, training=mode)
+        call(inputs)
 
 
 def _switch(module: torch.nn.Module, *, training: bool) -> None:

@@ -7,7 +7,7 @@ import pytest
 from grader.checks.calling_variant_choice import AXES, LARGE_AXES, OF_FUNCTIONS
 from grader.checks.covering import covering_array
 from grader.checks.size_cases import size_cases_of
-from grader.sandbox.calling_variants import CallingVariant, Dtype, History, Scale, Sharing
+from grader.sandbox.calling_variants import CallingVariant, Dtype, GradientMode, History, Scale, Sharing
 from grader.spec.exercise import Exercise
 from grader.spec.loading import load_exercise
 from grader.spec.paths import Course
@@ -58,9 +58,12 @@ def wanted(axes: dict[str, list[object]]) -> Met:
     pairs: Met = set()
     for one, other in itertools.combinations(axes, 2):
         pairs |= {((one, value), (other, another)) for value in axes[one] for another in axes[other]}
-    return {
-        pair for pair in pairs if (("history", History.CONVERTED), ("dtype", Dtype.FLOAT32)) not in (pair, pair[::-1])
+    never = {
+        (("history", History.CONVERTED), ("dtype", Dtype.FLOAT32)),
+        (("history", History.INFERENCE_FIRST), ("gradients", GradientMode.NO_GRAD)),
+        (("history", History.INFERENCE_FIRST), ("gradients", GradientMode.INFERENCE_MODE)),
     }
+    return pairs - never - {pair[::-1] for pair in never}
 
 
 def wanted_of_large(axes: dict[str, list[object]]) -> Met:

@@ -130,7 +130,8 @@ PROMISES: dict[str, Keeps] = {
     r"need not be trainable": lambda checks, _: not checks.exercise.interface.trains_after_inference,
     r"[Mm]oved (to|with)|any device": lambda checks, _: checks.have("moves_between_devices"),
     r"influence[^.]*whatever the magnitude": lambda checks, _: checks.are_huge(),
-    r"magnitude|up to a thousand": lambda checks, _: bool(checks.exercise.random_sizes),
+    r"magnitude": lambda checks, _: bool(checks.exercise.random_sizes),
+    r"up to a thousand": lambda checks, _: checks.exercise.interface.largest_input == 1000,
     r"(at|of) any size|number of heads|of any height|memory layout|not change torch's seed|passed by keyword": (
         lambda checks, _: bool(checks.exercise.random_sizes)
     ),
@@ -191,7 +192,7 @@ PROMISES: dict[str, Keeps] = {
     r"The target of|last place of|holds a `-100`": values,
     r"[Tt]he loss (is|of)|[Ii]t is the sum of three|binary cross entropy|cross entropy of": values,
     r"[Ss]urprise of|[Aa]dvantage of|keeps the smallest set|`share` is kept|All others get|elder learns": values,
-    r"can be differentiated|takes one step": values,
+    r"can be differentiated|Gradients reach|takes one step": values,
     r"put in training mode|Backward passes|as `torch.chunk`|The optimizer's step uses|summed over all parts": values,
     r"this, in this order|multiply the parameter by|set `m` to|subtract `lr|`m` and `v` are zero|Let `g` be": values,
     r"memory is detached": lambda checks, _: checks.test("learns_by_itself"),
