@@ -25,6 +25,7 @@ from safetensors.torch import save
 
 from grader.checks.outcome import Examination, Finding, Outcome, Status, parse_kind
 from grader.checks.proxies import Pass
+from grader.checks.questions import CallMethod, Question
 from grader.checks.tolerances import (
     FLOAT32,
     FLOAT32_GRADIENT,
@@ -53,9 +54,6 @@ GRADIENT_TOLERANCES = {torch.float32: FLOAT32_GRADIENT, torch.float64: FLOAT64_G
 inputs. Which of them is the smallest depends on the compared value."""
 
 INDEX = "index"
-
-Question = tuple[Any, ...]
-"""A question to the reference, such as a call of a module with its arguments."""
 
 
 class NotRecordedError(Exception):
@@ -257,9 +255,9 @@ def _rounded_answer(question: Question, answer: Any, dtypes: frozenset[str]) -> 
             inputs=_rounded(answer.inputs, GRADIENT_TOLERANCES, dtypes),
         )
     match question:
-        case (_, _, "call", *_):
+        case CallMethod(method="call"):
             return _rounded(answer, TOLERANCES, dtypes)
-        case (_, _, "run_probe", _, {"calls": calls}):
+        case CallMethod(method="run_probe", inputs={"calls": calls}):
             return [_rounded_reply(each, call, dtypes) for each, call in zip(answer, from_plain(calls), strict=False)]
     return answer
 
@@ -308,7 +306,7 @@ def unpack(packed: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
 def _digest_of(question: Question) -> tuple[str, list[float]]:
     """Return a digest of the question's texts and shapes, and the sum of each tensor in it."""
     sums: list[float] = []
-    text = msgspec.json.encode(_outline(question, sums), order="sorted")
+    text = msgspec.json.encode(_outline(structs.asdict(question), sums), order="sorted")
     return hashlib.sha256(text).hexdigest()[:DIGEST_LENGTH], sums
 
 

@@ -9,11 +9,12 @@ from collections.abc import Callable, Iterator
 from typing import Any, Protocol, TypeVar
 
 import torch
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from grader.checks.case import seed_draws
 from grader.checks.proxies import ModuleProxy, Pass, Tensors
-from grader.checks.recording import Question, RecordedAnswers, Recording
+from grader.checks.questions import BuildModule, CallMethod, DrawInputs, Question
+from grader.checks.recording import RecordedAnswers, Recording
 from grader.errors import KitError
 from grader.sandbox.probes import ProbeFunction, name_of
 from grader.sandbox.values import version_of
@@ -83,25 +84,26 @@ class Answers:
         is_known = self._position < len(self._answers)
         result: T = self._look_up(question) if is_known else self._compute(question, act)
         self._position += 1
-        if question[0] != "draw":
+        if not isinstance(question, DrawInputs):
             seed_draws(f"{self._name}/{self._position}")
         return result
 
     def questions_and_answers(self) -> list[tuple[Question, Any]]:
         """Return every question put to the reference with its answer, in order."""
-        return [(answer.question, answer.result) for answer in self._answers if answer.question[0] != "draw"]
+        return [(each.question, each.result) for each in self._answers if not isinstance(each.question, DrawInputs)]
 
     def _compute(self, question: Question, act: Callable[[], T]) -> T:
+        is_draw = isinstance(question, DrawInputs)
         started = time.process_time()  # not affected by other processes
         try:
-            result: T = self._recorded.answer(question) if self._recorded and question[0] != "draw" else act()
+            result: T = self._recorded.answer(question) if self._recorded and not is_draw else act()
         except BaseException:
             self.is_broken = True  # the failed call may have changed the modules
             raise
         finally:
             self.seconds += time.process_time() - started
         versions = [(tensor, version_of(tensor)) for tensor in _tensors_in(result) if not tensor.is_inference()]
-        generator = torch.default_generator.get_state() if question[0] == "draw" else None
+        generator = torch.default_generator.get_state() if is_draw else None
         self._answers.append(Answer(question=question, result=result, versions=versions, generator=generator))
         return result
 
@@ -180,7 +182,7 @@ class ReferenceCache:
     def draw(self, name: str, draw: Callable[[], T]) -> T:
         """Return the random inputs of the size case of that name. They depend only on the seed and the name."""
         self._go_to(name)
-        return self._answers.ask(("draw", name), draw)
+        return self._answers.ask(DrawInputs(size_case=name), draw)
 
     def _go_to(self, name: str) -> None:
         recorded = self._recording.recorded_answers(self._seed, self._check, name) if self._recording else None
@@ -195,7 +197,7 @@ class ReferenceCache:
     def build(self, arguments: dict[str, Any], *, dtype: str = "", variation: str = "", entry: str = "") -> ModuleProxy:
         """Build a module of the reference with new weights."""
         answers = self._answers
-        question = ("build", arguments, dtype, variation, entry)
+        question = BuildModule(arguments=arguments, dtype=dtype, variation=variation, entry=entry)
         answers.ask(question, lambda: answers.modules.append(self._reference.build(arguments, dtype, variation, entry)))
         answers.built += 1
         return CachedProxy(answers, answers.built - 1)
@@ -251,20 +253,25 @@ class CachedProxy:
 
     def load_from(self, other: Any) -> None:
         modules = self._answers.modules
-        question = (self.number, self.training, "load_from", other.number)
+        question = CallMethod(module=self.number, training=self.training, method="load_from", arguments=(other.number,))
         self._answers.ask(question, lambda: modules[self.number].load_from(modules[other.number]))
 
     def _ask(self, method: str, *arguments: Any, **inputs: Any) -> Any:
-        number, training = self.number, self.training
         self._answers.is_called |= method in ("call", "run_probe", "call_each", "differentiate")
 
         def act() -> Any:
-            module = self._answers.modules[number]
-            module.training = training
+            module = self._answers.modules[self.number]
+            module.training = self.training
             return getattr(module, method)(*arguments, **inputs)
 
-        named = tuple(name_of(each) if callable(each) else each for each in arguments)
-        return self._answers.ask((number, training, method, named, inputs), act)
+        question = CallMethod(
+            module=self.number,
+            training=self.training,
+            method=method,
+            arguments=tuple(name_of(each) if callable(each) else each for each in arguments),
+            inputs=inputs,
+        )
+        return self._answers.ask(question, act)
 
 
 def _is_same(one: Any, other: Any) -> bool:
@@ -275,6 +282,8 @@ def _is_same(one: Any, other: Any) -> bool:
         return False
     if isinstance(one, torch.Tensor):
         return one.dtype == other.dtype and torch.equal(one, other)
+    if isinstance(one, Struct):
+        return _is_same(structs.asdict(one), structs.asdict(other))
     if isinstance(one, tuple | list):
         return len(one) == len(other) and all(a is b or _is_same(a, b) for a, b in zip(one, other, strict=True))
     if isinstance(one, dict):

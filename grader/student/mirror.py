@@ -11,6 +11,7 @@ import torch
 
 from grader.checks.context import Context
 from grader.checks.proxies import ModuleProxy, Pass, SubjectFactory, Tensors
+from grader.checks.questions import BuildModule, CallMethod, Question
 from grader.checks.reference import cotangents_for
 from grader.checks.reference_cache import ReferenceCache
 from grader.checks.session import Session
@@ -100,23 +101,24 @@ def mirrored_answers(
     return answers
 
 
-def answers_in(asked_and_answered: Iterable[tuple[tuple[Any, ...], Any]]) -> list[torch.Tensor]:
+def answers_in(questions_and_answers: Iterable[tuple[Question, Any]]) -> list[torch.Tensor]:
     """Return the tensors that the reference computed in evaluation mode, flat."""
     found: list[torch.Tensor] = []
-    for asked, answer in asked_and_answered:
-        if asked[0] != "build" and not asked[1] and asked[2] in ANSWERING:
+    for question, answer in questions_and_answers:
+        if isinstance(question, CallMethod) and not question.training and question.method in ANSWERING:
             values = [answer.value, answer.parameters, answer.inputs] if isinstance(answer, Pass) else answer
             found += [each.detach().flatten() for each in flatten(values) if each.is_floating_point()]
     return found
 
 
-def initial_weights(asked_and_answered: Iterable[tuple[tuple[Any, ...], Any]]) -> list[Tensors]:
+def initial_weights(questions_and_answers: Iterable[tuple[Question, Any]]) -> list[Tensors]:
     """Return the weights of each module of one size case at the first request for them, in the order of building."""
     first: dict[int, Tensors] = {}
     built = 0
-    for asked, answer in asked_and_answered:
-        if asked[0] == "build":
-            built += 1
-        elif asked[2] == "weights":
-            first.setdefault(asked[0], answer)
+    for question, answer in questions_and_answers:
+        match question:
+            case BuildModule():
+                built += 1
+            case CallMethod(method="weights"):
+                first.setdefault(question.module, answer)
     return [first.get(number, {}) for number in range(built)]

@@ -13,6 +13,7 @@ from grader.checks.case import seed_draws
 from grader.checks.compare import compare
 from grader.checks.outcome import Status
 from grader.checks.proxies import Pass
+from grader.checks.questions import CallMethod, Question
 from grader.checks.recording import NotRecordedError, Recorder, Recording
 from grader.checks.reference import AbsentReference, Reference
 from grader.checks.reference_cache import ReferenceCache
@@ -158,9 +159,13 @@ def test_the_failures_of_a_variant_are_read_with_what_they_observed(answers):
     assert seen.deviations["form"] == (1, "two", None)
 
 
+def called(method: str, **inputs: object) -> CallMethod:
+    return CallMethod(module=0, training=False, method=method, inputs=inputs)
+
+
 def test_equal_tensors_are_stored_once(answers):
     assert load_file(answers).keys() == {"7/float32", "7/float64", "7/index"}
-    asked, random, others = ("call", torch.ones(2)), torch.randn(1000), torch.randn(1000)
+    asked, random, others = called("call", x=torch.ones(2)), torch.randn(1000), torch.randn(1000)
     recorder = Recorder()
     recorder.add(SEED, {"check": {"": [(asked, random), (asked, random.clone())]}}, {})
     recorder.add(SEED + 1, {"check": {"": [(asked, random), (asked, others)]}}, {})
@@ -170,7 +175,7 @@ def test_equal_tensors_are_stored_once(answers):
     assert 1.5 * stored["7/float32"].numel() < stored["8/float32"].numel()
 
 
-def recorded_answer(path: Path, asked: tuple[object, ...], answer: object, compared: tuple[str, ...]) -> object:
+def recorded_answer(path: Path, asked: Question, answer: object, compared: tuple[str, ...]) -> object:
     """Return the answer as it is read from a recording, in a check that only compares values of these dtypes."""
     recorder = Recorder()
     recorder.add(SEED, {"values": {"": [(asked, answer)]}}, {}, {"values": frozenset(compared)})
@@ -178,12 +183,12 @@ def recorded_answer(path: Path, asked: tuple[object, ...], answer: object, compa
     return Recording(path).recorded_answers(SEED, "values", "").answer(asked)
 
 
-CALLED = (0, False, "call", (), {})
+CALLED = called("call")
 FLOATS = ("float32", "float64")
 
 
-def in_variant(variant: CallingVariant, learning: tuple[str, ...] | None = None) -> tuple[object, ...]:
-    return 0, False, "run_probe", (), {"calls": to_plain([VariantCall(variant=variant, learning=learning)])}
+def in_variant(variant: CallingVariant, learning: tuple[str, ...] | None = None) -> CallMethod:
+    return called("run_probe", calls=to_plain([VariantCall(variant=variant, learning=learning)]))
 
 
 PLAIN = CallingVariant()
@@ -191,7 +196,7 @@ NUMBERS = torch.tensor([0.0, -0.1, 1 / 3, 12.34567, 1e-7, -8.7654e8, 3.4e38, tor
 
 
 def test_calls_in_variants_have_the_options_that_a_recording_reads():
-    assert inspect.signature(call_in_variants).parameters.keys() >= in_variant(PLAIN)[-1].keys()
+    assert inspect.signature(call_in_variants).parameters.keys() >= in_variant(PLAIN).inputs.keys()
 
 
 @pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float32, FLOAT32), (torch.float64, FLOAT64)])
@@ -222,7 +227,7 @@ def test_a_dictionary_without_gradients_is_rounded_like_values(tmp_path):
 def test_gradients_are_rounded_by_their_own_tolerance_and_cotangents_and_other_answers_not_at_all(tmp_path):
     path, exact = tmp_path / "answers", torch.randn(1000)
     passed = Pass(value=exact, cotangents=[exact], parameters={"weight": exact}, inputs={"x": exact})
-    read = recorded_answer(path, (0, False, "differentiate", (), {}), passed, FLOATS)
+    read = recorded_answer(path, called("differentiate"), passed, FLOATS)
     answer = (exact, {"weight": exact}, {"x": exact})
     (variant,) = recorded_answer(path, in_variant(PLAIN, ("x",)), [answer], FLOATS)
     assert torch.equal(read.cotangents[0], exact)
@@ -232,7 +237,7 @@ def test_gradients_are_rounded_by_their_own_tolerance_and_cotangents_and_other_a
     for value in (read.value, variant[0]):
         assert torch.allclose(value, exact, FLOAT32.relative / 8, FLOAT32.absolute / 8)
     weights = {"weight": exact, "count": torch.arange(3), "none": torch.zeros(0, 2)}
-    require_same(recorded_answer(path, (0, False, "weights", (), {}), weights, FLOATS), weights)
+    require_same(recorded_answer(path, called("weights"), weights, FLOATS), weights)
     assert torch.equal(recorded_answer(path, CALLED, exact, ()), exact)
 
 
