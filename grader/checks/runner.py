@@ -3,11 +3,11 @@
 import hashlib
 import time
 import warnings
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Protocol, Self
+from typing import Any, Protocol, Self, TypeVar
 
 import torch
 from msgspec import structs
@@ -45,6 +45,8 @@ from grader.spec.properties import Property
 from grader.submission import Submission
 
 FINGERPRINT_LENGTH = 8
+
+T = TypeVar("T")
 
 
 class RunnableCheck(Protocol):
@@ -86,8 +88,20 @@ class PropertyCheck:
 
 
 @dataclass(frozen=True, kw_only=True)
+class _Attempt:
+    """How one attempt to run a check ended. If the check is repeated, only the last attempt counts."""
+
+    error: Exception | None
+    """What the check raised: a failure of the submission, or an error of the kit."""
+    comparisons: int
+    """How many comparisons the check made."""
+    advice: str
+    seconds: float
+
+
+@dataclass(frozen=True, kw_only=True)
 class _CheckRun:
-    """The result of one run of a check. If the check is repeated, the new result replaces it."""
+    """The result of a check."""
 
     check: str
     outcome: Outcome | None = None
@@ -97,8 +111,6 @@ class _CheckRun:
     """Where the check failed."""
     calls_entry: bool = False
     """Whether the check called the submission's class or function itself, and the reference."""
-    kit_error: BaseException | None = None
-    """An error of the kit, to be raised unless the check is repeated."""
 
     def has_passed(self) -> bool:
         return self.outcome is not None and self.outcome.status is Status.PASSED
@@ -193,13 +205,7 @@ class Runner:
         session = self._open_session(submission)
         try:
             session.load()
-            for _ in range(2):  # the second time if the reference's answers were dropped
-                session.tape = Tape()
-                session.begin_check(has_full_time=True)
-                self.reference.begin(check.name, seed, "float32")
-                error = _error_of(check, self._context(session), seed)
-                if not self.reference.is_to_be_repeated():
-                    break
+            error = self._repeat_if_stale(lambda: self._recorded_error(session, check, seed))
             if error is None or isinstance(error, NotRecordedError):
                 return None
             if isinstance(error, SizeCaseFailedError):
@@ -296,7 +302,7 @@ class Runner:
         dtype: str,
         points: Mapping[str, FailurePoint],
     ) -> Iterator[_CheckRun]:
-        """Yield the result of each check, in order. Before a check is repeated, its first run is undone."""
+        """Yield the result of each check, in order."""
         is_change_reported = False
         for check in checks:
             if why_over := session.why_over():
@@ -304,14 +310,7 @@ class Runner:
                 outcome = Outcome(check=check.name, status=Status.NOT_RUN, finding=finding)
                 yield _CheckRun(check=check.name, outcome=outcome)
                 continue
-            before = session.observed
-            point = points.get(check.name)
-            run = self._run_check(session, check, seed, dtype, point)
-            if self.reference.is_to_be_repeated():
-                session.observed = before
-                run = self._run_check(session, check, seed, dtype, point)
-            if run.kit_error is not None:
-                raise run.kit_error
+            run = self._run_check(session, check, seed, dtype, points.get(check.name))
             if (changed := session.observed.changed) and not is_change_reported and run.has_passed():
                 is_change_reported = True
                 finding = Finding(kind=FailureKind.STATE_CHANGED, message=changed)
@@ -319,13 +318,35 @@ class Runner:
             yield run
 
     def _run_check(
-        self,
-        session: Session,
-        check: RunnableCheck,
-        seed: int,
-        dtype: str,
-        point: FailurePoint | None = None,
+        self, session: Session, check: RunnableCheck, seed: int, dtype: str, point: FailurePoint | None
     ) -> _CheckRun:
+        """Run a check and return its result; raise the kit's own errors."""
+        observed = session.observed
+
+        def attempt() -> _Attempt:
+            session.observed = observed  # without what an earlier attempt observed
+            return self._attempt(session, check, seed, dtype, point)
+
+        last = self._repeat_if_stale(attempt)
+        cause = _cause_of(last.error)
+        run = _CheckRun(
+            check=check.name,
+            outcome=self._outcome(session, check.name, last),
+            deviation=cause.deviation if isinstance(cause, Failure | MisfitError) else None,
+            point=_failure_point(last),
+            calls_entry=session.log.entry_calls > 0 and self.reference.was_called(),
+        )
+        return run.with_outcome(advice=last.advice) if last.advice and run.has_passed() else run
+
+    def _repeat_if_stale(self, attempt: Callable[[], T]) -> T:
+        """Run a check, and run it again if the reference's answers were dropped; return the last result."""
+        result = attempt()
+        return attempt() if self.reference.is_to_be_repeated() else result
+
+    def _attempt(
+        self, session: Session, check: RunnableCheck, seed: int, dtype: str, point: FailurePoint | None
+    ) -> _Attempt:
+        """Run a check once."""
         session.begin_check(has_full_time=check.is_slow)
         session.printed()  # discard what earlier checks printed
         self.reference.begin(check.name, seed, dtype)
@@ -333,43 +354,37 @@ class Runner:
             warnings.simplefilter("ignore")
             warnings.simplefilter("always", Advice)
             started = time.perf_counter()
-            error: Exception | None = None
             axes = axes_of_outputs(self.exercise.interface)
             with counted_comparisons(point.comparisons if point else 0) as counted, naming_output_axes(axes):
-                try:
-                    check.run(self._context(session), seed, point)
-                except Exception as raised:  # noqa: BLE001 - `_result` decides whose fault it is
-                    error = raised
+                error = _error_of(check, self._context(session), seed, point)
             seconds = time.perf_counter() - started
-        run = replace(
-            self._result(session, check.name, error, seconds),
-            point=_failure_point(error, counted.done),
-            calls_entry=session.log.entry_calls > 0 and self.reference.was_called(),
-        )
-        return run.with_outcome(advice=str(advice[0].message)) if advice and run.has_passed() else run
+        first_advice = str(advice[0].message) if advice else ""
+        return _Attempt(error=error, comparisons=counted.done, advice=first_advice, seconds=seconds)
+
+    def _recorded_error(self, session: Session, check: RunnableCheck, seed: int) -> Exception | None:
+        """Run a check once, with its requests on a new tape, and return its error."""
+        session.tape = Tape()
+        session.begin_check(has_full_time=True)
+        self.reference.begin(check.name, seed, "float32")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return _error_of(check, self._context(session), seed)
 
     def _context(self, session: Session) -> Context:
         """Return the context of one check."""
         return Context(subject=SubjectFactory(session), reference=self.reference, exercise=self.exercise)
 
-    def _result(self, session: Session, check: str, error: Exception | None, seconds: float) -> _CheckRun:
-        """Return the result of a check that returned or raised `error`."""
-        cause = error.error if isinstance(error, SizeCaseFailedError) else error
-        run = _CheckRun(
-            check=check,
-            deviation=cause.deviation if isinstance(cause, Failure | MisfitError) else None,
-        )
-        if isinstance(cause, NotRecordedError):
-            return run  # the check runs at hand-in
+    def _outcome(self, session: Session, check: str, attempt: _Attempt) -> Outcome | None:
+        """Return the outcome of a check, or None if it can only run at hand-in; raise the kit's own errors."""
+        error = attempt.error
+        if isinstance(_cause_of(error), NotRecordedError):
+            return None
         limits, is_form_right = self.exercise.limits, session.log.is_form_right
         printed = last_lines(session.printed()) if error is not None else ""
         try:
-            outcome = outcome_of_error(check, error, seconds, limits, printed=printed, is_form_right=is_form_right)
-        except BrokenExerciseError as own:
-            return replace(run, kit_error=BrokenExerciseError(f"{self.exercise.id}: {own}"))
-        except BaseException as own:  # noqa: BLE001 - raised by `_run_checks`
-            return replace(run, kit_error=own)
-        return replace(run, outcome=outcome)
+            return outcome_of_error(check, error, attempt.seconds, limits, printed=printed, is_form_right=is_form_right)
+        except BrokenExerciseError as broken:
+            raise BrokenExerciseError(f"{self.exercise.id}: {broken}") from None
 
 
 def new_reference(course: Course, exercise: Exercise) -> ReferenceCache:
@@ -377,21 +392,24 @@ def new_reference(course: Course, exercise: Exercise) -> ReferenceCache:
     return ReferenceCache(Reference(course.reference(exercise.id), exercise))
 
 
-def _failure_point(error: Exception | None, comparisons: int) -> FailurePoint | None:
+def _cause_of(error: Exception | None) -> Exception | None:
+    """Return the error that a check raised at a size case, or otherwise the error itself."""
+    return error.error if isinstance(error, SizeCaseFailedError) else error
+
+
+def _failure_point(attempt: _Attempt) -> FailurePoint | None:
     """Return where a check failed: at a size case, or after so many comparisons of a hidden test."""
-    if isinstance(error, SizeCaseFailedError):
-        return error.point
-    return FailurePoint(comparisons=comparisons) if error is not None else None
+    if isinstance(attempt.error, SizeCaseFailedError):
+        return attempt.error.point
+    return FailurePoint(comparisons=attempt.comparisons) if attempt.error is not None else None
 
 
-def _error_of(check: RunnableCheck, context: Context, seed: int) -> Exception | None:
+def _error_of(check: RunnableCheck, context: Context, seed: int, point: FailurePoint | None = None) -> Exception | None:
     """Run a check and return its error."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        try:
-            check.run(context, seed)
-        except Exception as error:  # noqa: BLE001 - the caller shows it
-            return error
+    try:
+        check.run(context, seed, point)
+    except Exception as error:  # noqa: BLE001 - `Runner._outcome` decides whose fault it is, and `record` returns it
+        return error
     return None
 
 
