@@ -63,8 +63,8 @@ def try_prints(check: Prints, context: Context, case: Case) -> None:
     inverted = {name: not value if isinstance(value, bool) else value for name, value in case.arguments.items()}
     context.subject.build(inverted)  # a quiet module beside a verbose one
     module.printed()
-    for repetition in ("", " again", " in training mode"):
-        module.training = check.training or repetition == " in training mode"
+    for repetition, training in (("", check.training), (" again", check.training), (" in training mode", True)):
+        module.training = training
         module.call(check.method, **case.inputs)
         if is_visible(module.printed()):
             continue
