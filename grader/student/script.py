@@ -315,12 +315,12 @@ class _Writer:
     def _prepared_for_variant(self, call: MadeCall, name: str, code: str) -> Iterator[str]:
         """Yield the lines that prepare the module for a calling variant; `code` is the call without the module."""
         history = call.variant.history
-        if history is History.MODES:
-            yield f"for mode in ({not call.training}, {call.training}):"
-            yield f"    {name}.train(mode){code}"
-        if history is History.INFERENCE_FIRST:
+        indent = "    " if history is History.INFERENCE_FIRST else ""
+        if indent:
             yield "with torch.inference_mode():"
-            yield f"    {name}{code}"
+        if history in (History.MODES, History.INFERENCE_FIRST):
+            yield f"{indent}for mode in ({not call.training}, {call.training}):"
+            yield f"{indent}    {name}.train(mode){code}"
         if history is History.CONVERTED:
             yield f"{name}{code}"
             yield f"{name} = {name}.double()"
