@@ -86,8 +86,7 @@ def _rows(result: TrapResult, details: Details) -> list[Line]:
         for place, defect in enumerate(result.defects)
     ]
     if result.is_at_home and result.subsets.of:
-        not_caught = "not caught; if the starter has no defect, no test can catch it"
-        lines.append(_row("defective", Text(f"the starter  {'caught' if result.subsets.caught else not_caught}")))
+        lines.append(_row("defective", Text(f"the starter  {_starter_words(result, details)}")))
     elif result.subsets.of > len(result.defects):
         caught, of = result.subsets.caught, result.subsets.of
         words = f"combinations  {caught} of {of} caught; catching all of them earns {points(SUBSETS_POINTS)} point"
@@ -145,6 +144,13 @@ def render_trap_json(result: TrapResult) -> str:
     return msgspec.json.format(msgspec.json.encode(data), indent=1).decode()
 
 
+def _starter_words(result: TrapResult, details: Details) -> str:
+    """Return whether the starter is caught; it may have no defect, unless the student has fixed one."""
+    if result.subsets.caught:
+        return "caught"
+    return "not caught" if details.names else "not caught; if the starter has no defect, no test can catch it"
+
+
 def _row(label: str, words: Text) -> Line:
     return beside(Text(label), words, LABEL_WIDTH)
 
@@ -167,9 +173,12 @@ def _tests_words(result: TrapResult) -> list[Text]:
         first, *others = group
         name = printable(first.name, MAX_NAME)
         if first.standing is Standing.COUNTS:
-            rows.append(Text.assemble((name, "green"), f"  accepts {first.accepts} of {first.of}"))
+            accepted = "your fix" if result.is_at_home else f"{first.accepts} of {first.of}"
+            rows.append(Text.assemble((name, "green"), f"  accepts {accepted}"))
         elif others:
-            rows.append(Text.assemble((f"{name} and {len(others)} more", "yellow"), f"  do not count: {reason}"))
+            rows.append(
+                Text.assemble((f"{name} and {len(others)} more", "yellow"), f"  do not count, each because {reason}")
+            )
         else:
             rows.append(Text.assemble((name, "yellow"), f"  does not count: {reason}"))
     return rows
@@ -182,15 +191,12 @@ def reason_of(test: TestResult, *, is_at_home: bool = False) -> str:
     if test.standing is Standing.FAILS_RIGHT:
         return f"it fails on {_some_right(test)}; {_remedy(test)}"
     if test.standing is Standing.SOMETIMES:
-        remedy = "choose inputs and a tolerance at which it always passes"
-        if len(test.fails_on) == test.of:
-            remedy += ", and use nothing that an earlier run has left"
-        return f"it fails on {_some_right(test)}, but not at every seed; {remedy}"
+        return f"it fails on {_sometimes(test, is_at_home=is_at_home)}"
     if test.standing is Standing.TOO_LARGE:
         where = "" if len(test.fails_on) == test.of else f" on {_some_right(test)}"
         return f"{_at_line(test)}it runs out of memory{where}; use smaller sizes"
     if test.standing is Standing.FAILS_EARLY:
-        return f"it fails before it calls the subject: {_at_line(test)}{printable(test.reason, MAX_REASON)}"
+        return f"it fails before the subject answers: {_at_line(test)}{printable(test.reason, MAX_REASON)}"
     if test.standing is Standing.TOO_COSTLY:
         return (
             f"its runs would take about {test.seconds:.2g} s, but all tests together may take {TRAP_SECONDS:g} s; "
@@ -202,6 +208,15 @@ def reason_of(test: TestResult, *, is_at_home: bool = False) -> str:
     if test.standing is Standing.ENDED:
         return f"{printable(test.reason, MAX_REASON)}; end a test with an assertion, not by leaving the process"
     return REASONS[test.standing]
+
+
+def _sometimes(test: TestResult, *, is_at_home: bool) -> str:
+    """Return on what a test fails at some seeds, how, and what to change."""
+    on = "your own fix" if is_at_home else _some_right(test)
+    remedy = "choose inputs and a tolerance at which it always passes"
+    if len(test.fails_on) == test.of:
+        remedy += ", and use nothing that an earlier run has left"
+    return f"{on}, but not at every seed: {_at_line(test)}{printable(test.reason, MAX_REASON)}; {remedy}"
 
 
 def _some_right(test: TestResult) -> str:
@@ -231,7 +246,7 @@ def _remedy(test: TestResult) -> str:
 def _remedy_of_exception(test: TestResult) -> str:
     """Return what would fix a test that fails on the reference, by the cause of the failure."""
     if test.cause is Cause.ASSERTION:
-        return "read again what the README promises"
+        return "read again what the README promises, and compare numbers with a tolerance"
     if test.by_crash:
         return "the subject raises this; use the subject as the README promises"
     if test.cause is Cause.CLOSED:
@@ -277,11 +292,11 @@ def _notes(result: TrapResult) -> list[str]:
     half_fixed_alone = [test.name for test in counting if 0 < test.catches == test.catches_half_fixed]
     notes = []
     if idle and not (result.is_at_home and not result.subsets.caught):  # there the row of the starter says it
-        verb = "catches" if len(idle) == 1 else "catch"
-        usual = (
-            "The usual tests (of shapes, of a falling loss, of equal results after equal seeds) catch nothing either."
+        verb, tests, they = ("catches", "a test", "it") if len(idle) == 1 else ("catch", "tests", "they")
+        notes.append(
+            f"{_listed(idle)} {verb} nothing. That is right for {tests} of a promise that no defect breaks, but {they} "
+            "must be able to fail: tests of shapes, of a falling loss and of equal seeds hardly ever do."
         )
-        notes.append(f"{_listed(idle)} {verb} nothing. {usual}")
     if half_fixed_alone and not result.is_at_home:
         verb = "catches" if len(half_fixed_alone) == 1 else "catch"
         notes.append(f"{_listed(half_fixed_alone)} {verb} half-fixed code alone, which earns no points.")
@@ -310,14 +325,22 @@ def _next(result: TrapResult, shell: Shell) -> str:
     if result.problem:
         return f"edit {result.file}, then run python -m grader trap {result.exercise} again."
     if result.catches_all():
-        hand_in = "hand it in as your course asks; python -m grader names the next hunt."
-        return f"{_missing_point(result)}, or {hand_in}" if _misses_a_subset(result) else hand_in
+        return _next_when_caught(result)
     if not any(test.standing is Standing.COUNTS for test in result.tests):
         return "fix one of the tests: no test counts yet."
     return (
         f"find a sentence of exercises/{result.exercise}/README.md that no test checks. Think of both modes, "
         "gradients, dtypes, memory layouts, large inputs and errors."
     )
+
+
+def _next_when_caught(result: TrapResult) -> str:
+    hand_in = "hand it in as your course asks; python -m grader names the next hunt."
+    if result.is_at_home and result.half_mended.caught < result.half_mended.of:
+        return f"write a test that fails on the earlier versions of your file that no test catches. Then {hand_in}"
+    if result.is_at_home:
+        return f"go through your changes to the starter: without each of them, a test must fail. Then {hand_in}"
+    return f"{_missing_point(result)}, or {hand_in}" if _misses_a_subset(result) else hand_in
 
 
 def _misses_a_subset(result: TrapResult) -> bool:
@@ -336,8 +359,8 @@ def _total(result: TrapResult, *, has_seed: bool) -> Text:
     run = f" · seed {result.seed} · {result.seconds:.2f} s" if has_seed else ""
     if result.is_at_home:
         words = (
-            "Here, your own fix is the only right code. At the hand-in, the trap also runs on other right "
-            "implementations and earns points"
+            "Here, your own fix is the only right code, and the starter has all defects at once. At the hand-in, the "
+            "trap earns points: it runs on other right implementations, and on each defect alone"
         )
         return Text(f"{words}{run}")
     extra = f" and {points(result.extra)} extra" if result.extra else ""

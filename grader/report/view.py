@@ -331,13 +331,17 @@ def _lessons(verdict: Verdict, exercise: Exercise, progress: Progress) -> list[s
         sizes = progress.failing_sizes.get(defect.id)
         parts += [f"It was wrong {sizes}."] if sizes else []
         missed = missed_tests(defect)
-        parts += [f"It passes the usual tests: {missed}."] if missed and not is_shared else []
+        parts += [f"It passes {_usual_tests(missed)}."] if missed and not is_shared else []
         lines.append(f"defect {numbers[defect.id]}: {' '.join(parts)}")
     if is_shared and all(tests):
-        lines.append(f"Each of these bugs passes the usual tests: {tests.pop()}.")
+        lines.append(f"Each of these bugs passes {_usual_tests(tests.pop())}.")
     if is_fixed and exercise.decoy:
         lines.append(" ".join(exercise.decoy.split()))
     return lines
+
+
+def _usual_tests(missed: str) -> str:
+    return f"{'the usual tests' if '; ' in missed else 'a usual test'}: {missed}"
 
 
 def _findings_title(verdict: Verdict, exercise: Exercise) -> str:

@@ -168,7 +168,7 @@ def test_a_model_of_another_class_is_refused_with_the_reason(traps: Traps) -> No
     result = traps("exercise_33", OWN_LAYER)
     assert the_test(result).standing is Standing.FAILS_EARLY
     page = render_trap(result, width=400)
-    assert "test_own_layer  does not count: it fails before it calls the subject: line 8: NotShippedError" in page
+    assert "test_own_layer  does not count: it fails before the subject answers: line 8: NotShippedError" in page
     assert "build the model of torch.nn's own layers, such as nn.Sequential" in page
 
 

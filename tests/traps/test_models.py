@@ -52,7 +52,9 @@ def test_a_model_trap_that_does_not_hold_gets_places_and_remedies(traps: Traps) 
     result = proved(traps, QUICK, Trap(name="trap.py", text=LEAVING_TRACES))
     first, second, *remaining = trap_problems(result, exercise, "solutions/exercise_06/trap.py")
     assert first.startswith("solutions/exercise_06/trap.py:1: test_right does not count: it does not call the subject")
-    assert second.startswith("solutions/exercise_06/trap.py:6: test_wrong does not count: it fails before it calls")
+    assert second.startswith(
+        "solutions/exercise_06/trap.py:6: test_wrong does not count: it fails before the subject answers"
+    )
     names = {defect.id for defect in exercise.defects}
     assert {problem.split("no test fails on ")[1].split(" at every seed")[0] for problem in remaining} == names
     assert all("write one, or state in the interface" in problem for problem in remaining)

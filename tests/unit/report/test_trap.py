@@ -78,7 +78,7 @@ def test_parameters_that_do_not_count_for_one_reason_share_a_row() -> None:
     tests = [judged(f"test_sum[{number}]", Standing.TOO_MANY) for number in range(5)]
     page = page_of(judged("test_sum[9]"), *tests, judged("test_b", Standing.TOO_MANY))
     assert "test_sum[9]  accepts 9 of 9\n" in page
-    assert "test_sum[0] and 4 more  do not count: a trap may have at most 12 tests" in page
+    assert "test_sum[0] and 4 more  do not count, each because a trap may have at most 12 tests" in page
     assert "test_b  does not count: a trap may have at most 12 tests" in page
     assert "test_sum[1]" not in page
 
@@ -88,7 +88,7 @@ def test_lists_of_tests_end_with_the_number_of_the_others() -> None:
     caught = DefectResult(number=1, stretch=False, caught=Caught.ALWAYS, by=names)
     page = page_of(*(judged(name, catches=0) for name in names), defects=(caught,))
     assert "defect 1  caught by test_0, test_1, test_2, test_3, and 2 more\n" in page
-    assert "test_0, test_1, test_2, test_3, and 2 more catch nothing." in page
+    assert "test_0, test_1, test_2, test_3, and 2 more catch nothing. That is right for tests of a promise" in page
 
 
 def test_a_test_that_catches_at_some_seeds_or_half_fixed_code_alone_is_named() -> None:

@@ -228,7 +228,7 @@ PROMISES: dict[str, Keeps] = {
 }
 FREE = re.compile(
     r"not judged|may keep working;|checks do not test it|` divides `|must be divisible|up to you|How you write"
-    r"|Everything else is yours|rewrite the (code|function)"
+    r"|may be clipped|Everything else is yours|rewrite the (code|function)"
     r"|word may be kept|them may be kept|You may add\s+buffers|Whether gradients flow"
     r"|^\| (---|tensor|what) |whatever the two numbers|attributes? `dropout`$"
     r"|^`\w+\([^`]*\)`( and `\w+\([^`]*\)`)? (is an?|are) (`[a-z.]+(Module|Optimizer)`s?|function)"
