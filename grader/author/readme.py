@@ -231,9 +231,10 @@ def _promises(exercise: Exercise, found: FoundInterface) -> Iterator[str]:
         yield f"All of this holds for {kind.shared} of any size. {_calls(exercise, found)}"
         return
     modes = "in training and evaluation mode, " if kind.is_module else ""
+    numbers = f"with numbers up to {interface.largest_input:,g}, " if interface.largest_input else ""
     yield (
-        f"All of this holds for non-empty inputs of any size and memory layout, {modes}with and without gradients. "
-        f"{_calls(exercise, found)}"
+        f"All of this holds for non-empty inputs of any size and memory layout, {numbers}{modes}with and without "
+        f"gradients. {_calls(exercise, found)}"
     )
     if kind.is_module and interface.trains_after_inference:
         yield "A module that was called under `torch.inference_mode()` can be trained afterwards."

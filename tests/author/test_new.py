@@ -848,6 +848,15 @@ def test_the_page_of_a_new_exercise_promises_what_its_checks_require_and_marks_w
     assert any("exercises/exercise_42/README.md: says FILL IN" in warning for warning in warnings)
 
 
+def test_the_page_of_a_new_exercise_gives_the_limit_of_its_inputs(own_course, new):
+    new()
+    fill_in(own_course)
+    assert "with numbers up to" not in page_of(own_course)
+    path = own_course.description(EXERCISE)
+    path.write_text(path.read_text().replace("\n  outputs:", "\n  largest_input: 1000\n  outputs:", 1))
+    assert "memory layout, with numbers up to 1,000, in training" in page_of(own_course)
+
+
 def test_the_page_of_a_new_exercise_keeps_the_fix_of_a_constructor_to_itself(own_course, new):
     was = "nn.Linear(embed_dim, 3 * embed_dim)"
     new()

@@ -95,3 +95,37 @@ def test_a_sturdy_softmax_and_a_strong_fill_get_everything(judge_text: Judge, ex
     for fill in fills if "magnitude" in page else (*fills, "-1e9"):
         texts[f"filled with {fill}"] = ASSIGNED.sub(rf"\1= {fill}", FILLED.sub(rf"\1.masked_fill(\2, {fill})", source))
     assert judge_text.refused(exercise_id, share(texts, exercise_id, 2), seed_for(SEEDS, exercise_id)) == {}
+
+
+REFUSING_LARGER = """
+
+import functools
+
+
+def limited(forward):
+    @functools.wraps(forward)
+    def call(self, *arguments, **keywords):
+        for each in (*arguments, *keywords.values()):
+            if isinstance(each, torch.Tensor) and each.is_floating_point() and not each.is_meta:
+                assert each.detach().abs().max() <= {limit} * (1 + 1e-6), "larger than the README says"
+        return forward(self, *arguments, **keywords)
+
+    return call
+
+
+{entry}.forward = limited({entry}.forward)
+"""
+WITH_LIMIT = ["exercise_01", "exercise_02", "exercise_03", "exercise_05", "exercise_07"]
+
+
+def test_all_exercises_with_a_limit_of_inputs_are_listed(course: Course) -> None:
+    exercises = [load_exercise(course.description(each)) for each in course.exercise_ids()]
+    assert [each.id for each in exercises if each.interface.largest_input] == WITH_LIMIT
+
+
+@pytest.mark.parametrize("exercise_id", sampled(WITH_LIMIT))
+def test_no_input_is_larger_than_the_readme_says(judge_text: Judge, exercise_id: str) -> None:
+    interface = load_exercise(Course(root=ROOT).description(exercise_id)).interface
+    limited = REFUSING_LARGER.format(limit=interface.largest_input, entry=interface.entry())
+    for seed in SEEDS:
+        assert judge_text.refused(exercise_id, {"limited": base(exercise_id) + limited}, seed) == {}
