@@ -90,8 +90,8 @@ class TrapJudge:
             implementations = implementations_at_home(self._course, exercise, home)
         else:
             raise UsageError(
-                f"here, your own fix is the right code that your trap must accept. "
-                f"Grade {exercise.id} until every check passes, then judge the trap: python -m grader {exercise.id}"
+                f"here, your own fix is the right code that your trap must accept, so it must pass every check, also "
+                f"those of extra bugs. Grade it until it does, then judge the trap: python -m grader {exercise.id}"
             )
         judgement = _Judgement(relay, exercise, implementations, trap.name, seed, is_proof=is_proof)
         return judgement.result(started, self._lanes)

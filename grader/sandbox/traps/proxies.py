@@ -82,7 +82,7 @@ class Remote:
         groups = optimizer.changes(writer) if optimizer is not None else []
         writer.require_sendable()
         for model in models:
-            shipping.require_no_hooks(model)
+            shipping.require_unaltered(model)
         shipped = [shipping.pack(model, writer) for model in models]
         data = self._modules.get(target)
         bound = self._bound.get(target, [])
@@ -679,6 +679,11 @@ class SubjectClass:
 
     def __call__(self, *arguments: Any, **keywords: Any) -> Any:
         return self._remote.act("build", arguments, keywords)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise AttributeError(f"the class itself has no attribute {name} here; build an object with subject(...)")
 
     def __repr__(self) -> str:
         return self._remote.name

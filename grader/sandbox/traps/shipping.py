@@ -23,18 +23,30 @@ class NotShippedError(TypeError):
     """A model or an optimizer of the test has parts that are not torch's own."""
 
 
-def require_no_hooks(value: Any) -> None:
-    """Raise `NotShippedError` for a model or an optimizer of the test with hooks, which the subject would not call."""
+def require_unaltered(value: Any) -> None:
+    """Raise `NotShippedError` for a model or an optimizer of the test with hooks or replaced methods, which the subject
+    would not call.
+    """
     if isinstance(value, torch.optim.Optimizer):
-        kind, found = "an optimizer", _has_any(value, HOOKS_OF_OPTIMIZERS)
+        kind, has_hooks, is_altered = "an optimizer", _has_any(value, HOOKS_OF_OPTIMIZERS), _replaces_a_method(value)
     else:
-        kind = "a model"
-        found = any(_has_any(part, HOOKS_OF_MODELS) for part in value.modules())
-        found = found or any(_has_any(each, HOOKS_OF_PARAMETERS) for each in value.parameters())
-    if found:
+        kind, parts = "a model", [*value.modules()]
+        has_hooks = any(_has_any(part, HOOKS_OF_MODELS) for part in parts)
+        has_hooks = has_hooks or any(_has_any(each, HOOKS_OF_PARAMETERS) for each in value.parameters())
+        is_altered = any(map(_replaces_a_method, parts))
+    if has_hooks or is_altered:
+        found = "hooks" if has_hooks else "replaced methods"
         raise NotShippedError(
-            f"the subject cannot get {kind} with hooks; remove them, or compare the weights before and after the call"
+            f"the subject cannot get {kind} with {found}; remove them, or compare the weights before and after the call"
         )
+
+
+def _replaces_a_method(value: Any) -> bool:
+    """Return whether an object has a function of its own in place of a method; schedulers of torch may have set it."""
+    return any(
+        callable(each) and callable(getattr(type(value), name, None)) and not hasattr(each, "_wrapped_by_lr_sched")
+        for name, each in vars(value).items()
+    )
 
 
 def _has_any(value: Any, names: Sequence[str]) -> bool:

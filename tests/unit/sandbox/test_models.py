@@ -67,6 +67,20 @@ def test_an_optimizer_with_a_hook_is_refused() -> None:
         remote_of(lambda _optimizer: None).act("build", [optimizer])
 
 
+def test_an_optimizer_with_a_replaced_method_is_refused_unless_a_scheduler_of_torch_replaced_it() -> None:
+    model = two_models()[1]
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    torch.optim.lr_scheduler.StepLR(optimizer, 1)
+    remote = remote_of(lambda _: 1.0)
+    assert remote.act("build", [optimizer]) == 1.0
+    optimizer.step = lambda: None  # type: ignore[method-assign]
+    with pytest.raises(TypeError, match="the subject cannot get an optimizer with replaced methods"):
+        remote.act("build", [optimizer])
+    model.forward = lambda x: x
+    with pytest.raises(TypeError, match="the subject cannot get a model with replaced methods"):
+        remote.act("build", [model])
+
+
 def test_a_hook_of_the_subject_stays_with_the_subject() -> None:
     def subject(model: Any) -> None:
         model.register_forward_hook(lambda *_: None)
