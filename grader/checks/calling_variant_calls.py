@@ -152,7 +152,7 @@ def _are_gradients(*several: dict[Any, Any]) -> bool:
 
 def _compare_gradients(observed: _Answer, expected: _Answer, call: VariantCall, *, is_precise: bool) -> None:
     """Raise `Failure` unless the gradients are right: of the parameters unless they are frozen, and of the inputs that
-    get one. Gradients that are mostly rounding errors must only be finite.
+    get one. Gradients that are mostly rounding errors are only required to be finite.
     """
     of_parameters = {} if call.variant.history is History.COPIED else expected.parameters
     of_inputs = {name: each for name, each in expected.inputs.items() if name in (call.learning or ())}

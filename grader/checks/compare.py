@@ -166,7 +166,7 @@ def require_gradients(observed: Gradients, expected: Gradients, names: Iterable[
 
 
 def require_finite_gradients(observed: Gradients, expected: Gradients, *, of_inputs: bool = False) -> None:
-    """Raise `Failure` at the first gradient with an element that is not finite, if the expected gradient is finite."""
+    """Raise `Failure` at the first gradient that is not finite although the expected gradient is."""
     for name, gradient in expected.items():
         own = observed.get(name)
         if own is not None and gradient is not None and bool(gradient.isfinite().all()):

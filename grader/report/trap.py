@@ -294,8 +294,9 @@ def _notes(result: TrapResult) -> list[str]:
     if idle and not (result.is_at_home and not result.subsets.caught):  # there the row of the starter says it
         verb, tests, they = ("catches", "a test", "it") if len(idle) == 1 else ("catch", "tests", "they")
         notes.append(
-            f"{_listed(idle)} {verb} nothing. That is right for {tests} of a promise that no defect breaks, but {they} "
-            "must be able to fail: tests of shapes, of a falling loss and of equal seeds hardly ever do."
+            f"{_listed(idle)} {verb} nothing. That is right for {tests} of a promise that no defect breaks. But {they} "
+            "must be able to fail: tests of shapes, of a falling loss or of equal results after equal seeds rarely "
+            "do."
         )
     if half_fixed_alone and not result.is_at_home:
         verb = "catches" if len(half_fixed_alone) == 1 else "catch"
