@@ -146,11 +146,12 @@ class _Verdicts:
         present = set(_with_status(verdict, DefectStatus.PRESENT))
         unknown = set(_with_status(verdict, DefectStatus.UNKNOWN))
         if present != subset or unknown or verdict.regressions:
+            failed = ", ".join(check.check for check in verdict.checks if check.finding)
             return (
                 f"is identified as the one with {', '.join(sorted(present)) or 'none'}"
                 + (f", {', '.join(sorted(unknown))} unknown" if unknown else "")
                 + (f", {', '.join(verdict.regressions)} broken" if verdict.regressions else "")
-                + "; give each defect a check that fails for it alone"
+                + f" (it fails {failed or 'no check'}); give each defect a check that fails for it alone"
             )
         observed = {each.check: each.signature() for each in verdict.checks if each.status is not Status.PASSED}
         expected = self._key.signatures[variant_name(subset)]

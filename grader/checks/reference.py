@@ -59,7 +59,7 @@ class LocalModule:
         value, tensors = self._run(method, inputs, requires_grad=True)
         outputs = [output for output in flatten(value) if output.is_floating_point()]
         if cotangents is None:
-            cotangents = cotangents_for(outputs)
+            cotangents = draw_cotangents(outputs)
         terms = [(one * other).sum() for one, other in zip(outputs, cotangents, strict=True) if one.requires_grad]
         if terms:
             sum(terms, torch.zeros(())).backward()  # type: ignore[no-untyped-call]  # torch leaves it unannotated
@@ -117,7 +117,7 @@ class LocalModule:
         return value, tensors
 
 
-def cotangents_for(value: Any) -> list[torch.Tensor]:
+def draw_cotangents(value: Any) -> list[torch.Tensor]:
     """Draw a cotangent for each floating-point output, of the output's shape.
 
     They depend only on the seed of the current question, not on random numbers that the module has drawn.

@@ -12,7 +12,7 @@ import torch
 from grader.checks.context import Context
 from grader.checks.proxies import ModuleProxy, Pass, SubjectFactory, Tensors
 from grader.checks.questions import BuildModule, CallMethod, Question
-from grader.checks.reference import cotangents_for
+from grader.checks.reference import draw_cotangents
 from grader.checks.reference_cache import ReferenceCache
 from grader.checks.session import Session
 from grader.checks.size_cases import size_cases_of
@@ -67,7 +67,7 @@ class MirrorModule:
         """Run a forward and a backward pass, with the same weights of outputs as the reference."""
         if cotangents is None:
             outputs = [each for each in flatten(self.call(method, **inputs)) if isinstance(each, torch.Tensor)]
-            cotangents = cotangents_for(outputs)
+            cotangents = draw_cotangents(outputs)
         passed: Pass = self.__getattr__("differentiate")(cotangents, method, **inputs)
         return passed
 

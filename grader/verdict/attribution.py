@@ -36,8 +36,10 @@ WITH_GRADIENTS = AFTER_VALUES | _signatures(FailureKind.NONFINITE)
 WRONG_NUMBERS = _signatures(FailureKind.VALUES, FailureKind.NONFINITE)
 """Kinds of failure by wrong numbers. Whether a number is finite may depend on the size."""
 
-IN_CALLING_VARIANTS = _signatures(FailureKind.CALLING_VARIANT)
-"""Kinds of failure that do not show how a calling variant fails."""
+WRONG_VALUES = _signatures(FailureKind.VALUES)
+
+RAISED_IN_VARIANT = _signatures(FailureKind.CALLING_VARIANT)
+"""The plain call returned the right values, and a calling variant raised. What it raised is not in the signature."""
 
 
 class DefectStatus(StrEnum):
@@ -287,6 +289,13 @@ def rule_of(evidence: Evidence) -> Rule:
     return next(rule for rule in RULES if rule.applies(evidence))
 
 
+def _is_past(ours: str | None, theirs: str) -> bool:
+    """Return whether a check that failed with `ours` found the values right that a defect with `theirs` gets wrong."""
+    if ours in RAISED_IN_VARIANT:
+        return theirs in WRONG_VALUES
+    return ours in AFTER_VALUES and theirs not in WITH_GRADIENTS
+
+
 class VariantComparison:
     """A submission's outcomes compared with those of every variant.
 
@@ -473,16 +482,20 @@ class VariantComparison:
 
     def _own_checks(self, defect: str) -> set[str]:
         """Return a defect's own checks, without checks that found the right values and failed only afterwards."""
-        past = {check for check, signature in self.failed.items() if signature in AFTER_VALUES} - self._clues.unmatched
-        signatures = self._key.signatures[defect]
-        return {check for check, signature in signatures.items() if signature in WITH_GRADIENTS or check not in past}
+        return {
+            check
+            for check, signature in self._key.signatures[defect].items()
+            if check in self._clues.unmatched or not _is_past(self.failed.get(check), signature)
+        }
 
     def _fails_similarly(self, check: str, defect: str) -> bool:
         """Return whether a check fails as with the defect: with the same signature, or with wrong numbers in both."""
         ours, theirs = self.failed.get(check), self._key.signatures[defect].get(check)
         if ours is None or theirs is None:
             return False
-        return ours == theirs or {ours, theirs} <= WRONG_NUMBERS or ours in IN_CALLING_VARIANTS
+        if ours in RAISED_IN_VARIANT:
+            return theirs not in WRONG_VALUES
+        return ours == theirs or {ours, theirs} <= WRONG_NUMBERS
 
     def _partial_fixes(self, defect: str) -> list[str]:
         """Return the checks that show a partial fix of the defect."""

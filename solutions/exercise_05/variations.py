@@ -12,3 +12,23 @@ class AnExplanationDrawsNothing(submission.MultiHeadAttention):
         explained = self(x, verbose=True)
         have_a_difference = all(isinstance(each, torch.Tensor) for each in (explained, silent))
         return explained - silent if have_a_difference else explained
+
+
+class AcceptsNoMoreAfterLoading(submission.MultiHeadAttention):
+    def __init__(self, input_dim, output_dim, context_length, dropout, num_heads):
+        super().__init__(input_dim, output_dim, context_length, dropout, num_heads)
+        self.sizes = input_dim, output_dim, 2 * context_length, dropout, num_heads
+
+    def accepts(self, x):
+        try:
+            self(x)
+        except (RuntimeError, ValueError):
+            return 0.0
+        return 1.0
+
+    def after_loading(self, x):
+        too_long = torch.cat([x, x], dim=1)
+        before = self.accepts(too_long)
+        other = submission.MultiHeadAttention(*self.sizes)
+        self.load_state_dict(other.state_dict() | dict(self.named_parameters()))
+        return self(x), torch.tensor([self.accepts(too_long) - before])

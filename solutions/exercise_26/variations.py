@@ -12,3 +12,14 @@ class AllIsDroppedInTraining(submission.Bottleneck):
             results.append(call(x))
         self.train(mode)
         return torch.cat(results)
+
+
+class EvaluatedInBetween(submission.Bottleneck):
+    def forward(self, x):
+        call, mode = super().forward, self.training
+        self.eval()
+        for context in (torch.enable_grad, torch.no_grad, torch.inference_mode):
+            with context():
+                call(x), call(x[:1])
+        self.train(mode)
+        return call(x)

@@ -87,7 +87,9 @@ class GradientsAfterFollowing(torch.nn.Module):
     def forward(self, x):
         answers = []
         for network in self.networks:
-            network(x)
+            with torch.inference_mode():
+                network.eval()(x.detach())
+            network.train()(x)
             network.follow()
             answers += [network(x), network(x.detach())]
             network.eval()

@@ -92,7 +92,7 @@ class ValuesOfOtherRuns(Steps):
     def forward(self, matrix, vector):
         with torch.inference_mode(False), torch.enable_grad():
             return {
-                "after many steps": walk([vector.double()], 1030, 0.1, (0.99, 0.9999), 0.7, 0.3),
+                "after many steps": walk([vector.double()], 1030, 0.1, (0.999, 0.9999), 0.7, 0.3),
                 "of many groups": walk([vector] * 20, 2, 0.05),
                 "from zeros": walk([vector], 3, 0.0, (0.0, 0.0), 0.0, 0.0),
             }

@@ -136,7 +136,7 @@ def is_same_in_training(subject: Subject, inputs: dict[str, Any], *, called: str
     return all(torch.equal(one, other) for one, other in (*zip(*values, strict=True), *own))
 
 
-def cotangents_for(value: Any) -> list[torch.Tensor]:
+def fixed_cotangents(value: Any) -> list[torch.Tensor]:
     """Return the factors of each floating-point output in the loss, the same for the subject and the reference."""
     outputs = [tensor for tensor in flatten(value) if tensor.is_floating_point()]
     return [torch.arange(1, each.numel() + 1, dtype=each.dtype).square().cos().view(each.shape) for each in outputs]
@@ -232,7 +232,7 @@ def _gradients(
     ]
     leaves = [each for part in wanted for each in part.values()]
     outputs = [tensor for tensor in flatten(value) if tensor.is_floating_point()]
-    pairs = zip(outputs, cotangents_for(value), strict=True)
+    pairs = zip(outputs, fixed_cotangents(value), strict=True)
     terms = [(output * cotangent).sum() for output, cotangent in pairs if output.requires_grad]
     before = [each.grad for each in leaves]
     _set_gradients(leaves, [None] * len(leaves))

@@ -31,11 +31,11 @@ def require_share(share, item):
         raise Failure("share", f"{item}, outer={CHANCE}: expected about that share dropped, got {number(share)}")
 
 
-def outer_alone(subject, reference, gaussian):
+def outer_alone(subject, reference, gaussian, variation=""):
     arguments = {"width": W, "hidden": H, "inner": 0.0, "outer": CHANCE}
     theirs = reference.build(arguments)
     x = gaussian(B, W)
-    return subject.build(arguments, like=theirs), x, theirs(x=x) - x
+    return subject.build(arguments, like=theirs, variation=variation), x, theirs(x=x) - x
 
 
 def test_a_layer_just_built_drops_its_share(subject, reference, gaussian):
@@ -43,7 +43,7 @@ def test_a_layer_just_built_drops_its_share(subject, reference, gaussian):
 
 
 def test_an_evaluation_leaves_nothing_behind(subject, reference, gaussian):
-    module, x, y = outer_alone(subject, reference, gaussian)
+    module, x, y = outer_alone(subject, reference, gaussian, "EvaluatedInBetween")
     for _ in range(2):
         module.training = False
         compare(module(x=x), x + y, "in eval mode, between training steps: output")
