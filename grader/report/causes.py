@@ -2,7 +2,7 @@
 
 from math import prod
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from grader.checks.outcome import FailureKind, Finding, Outcome, Picture, Status
 from grader.sandbox.calling_variants import Mode
@@ -95,21 +95,45 @@ def hides_defects(verdict: Verdict, crash: Cause) -> bool:
 
 
 def _cause(members: list[Outcome], verdict: Verdict) -> Cause:
-    found = [(member.status, member.finding, member.check) for member in members if member.finding]
+    defects = verdict.causes.get(members[0].check, [])
+    same = [each.finding for each in verdict.checks if each.finding and verdict.causes.get(each.check, []) == defects]
+    found = [
+        (member.status, _without_contradicted_sizes(member.finding, same), member.check)
+        for member in members
+        if member.finding
+    ]
     found.sort(key=lambda each: _rank(each[0], each[1]))
     status, finding, check = found[0]
     checks = [name for _, _, name in found]
     with_picture = ((each.picture, name if each is not finding else "") for _, each, name in found if each.picture)
     picture, pictured = next(with_picture, (None, ""))
+    if finding.sizes is not None and any(map(_knows_right_sizes, (each for _, each, _ in found))):
+        finding = structs.replace(finding, sizes=structs.replace(finding.sizes, is_smallest=False))
     return Cause(
         finding=finding,
         status=status,
         checks=checks,
-        defects=verdict.causes.get(check, []),
+        defects=defects,
         is_new=check in verdict.regressions,
         picture=picture,
         pictured=pictured,
     )
+
+
+def _without_contradicted_sizes(finding: Finding, others: list[Finding]) -> Finding:
+    """Return the finding. It calls no sizes right if a check with the same cause fails at these or at smaller sizes."""
+    sizes = finding.sizes
+    if sizes is None or sizes.passed is None or not any(_are_within(each.size_case, sizes.passed) for each in others):
+        return finding
+    return structs.replace(finding, sizes=structs.replace(sizes, passed=None))
+
+
+def _are_within(sizes: dict[str, int], limits: dict[str, int]) -> bool:
+    return bool(sizes) and all(name in limits and size <= limits[name] for name, size in sizes.items())
+
+
+def _knows_right_sizes(finding: Finding) -> bool:
+    return finding.sizes is not None and finding.sizes.passed is not None
 
 
 def _similarity(status: Status, finding: Finding) -> tuple[object, ...]:
@@ -134,8 +158,11 @@ def say_the_same(finding: Finding, other: Finding) -> bool:
 
 
 def _rank(status: Status, finding: Finding) -> tuple[bool | int, ...]:
-    """Sort key: the finding of the simplest call first, then the most specific one, then that of the smallest sizes."""
-    return *_simplicity(status, finding), *_generality(finding), *_size(finding)
+    """Sort key: the finding of the simplest call first, then the most specific one, then one that knows right sizes,
+    then that of the smallest sizes.
+    """
+    is_large, *size = _size(finding)
+    return *_simplicity(status, finding), *_generality(finding), is_large, not _knows_right_sizes(finding), *size
 
 
 def _simplicity(status: Status, finding: Finding) -> tuple[bool, ...]:

@@ -5,7 +5,6 @@ the number of runs of the trap.
 """
 
 import contextlib
-import math
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +12,7 @@ from pathlib import Path
 import msgspec
 
 from grader.checks.outcome import Status
+from grader.report.causes import group_causes
 from grader.report.findings import where_words
 from grader.report.phrases import shown_defects
 from grader.report.progress import Attempt, Progress
@@ -81,15 +81,12 @@ def _attempt(verdict: Verdict) -> Attempt:
 
 
 def failing_sizes(verdict: Verdict) -> dict[str, str]:
-    """Map each defect that explains a failed check to the smallest failing sizes, in words."""
-    smallest: dict[str, tuple[int, str]] = {}
-    for outcome in verdict.checks:
-        finding = outcome.finding
-        if finding is not None and finding.size_case and finding.sizes is not None:
-            sizes = math.prod(finding.size_case.values()), where_words(finding.sizes)
-            for defect in verdict.causes.get(outcome.check, []):
-                smallest[defect] = min(smallest.get(defect, sizes), sizes)
-    return {defect: words for defect, (_, words) in smallest.items()}
+    """Map each defect that alone explains a finding to the failing sizes of its first finding, in words."""
+    found: dict[str, str] = {}
+    for cause in group_causes(verdict):
+        if len(cause.defects) == 1 and cause.finding.sizes is not None:
+            found.setdefault(cause.defects[0], where_words(cause.finding.sizes))
+    return found
 
 
 def last_worked_on(course: Course) -> str | None:

@@ -19,6 +19,7 @@ class ValuesWithGaps(submission.BackwardLook):
         found = []
         for patterns in (
             ("101101", "110011", "100001"),  # each sentence ends with a real word
+            ("101101", "110011", "100111"),  # as many real words in each sentence
             ("100111", "101111", "100011"),  # filled up at the left
             ("101010", "110100", "100100"),
             ("111111", "101111", "111110"),

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from msgspec import structs
+
 from grader.checks.outcome import FailureKind, Finding, Location, Outcome, SizeComparison, Status
 from grader.report.causes import group_causes
 from grader.sandbox.calling_variants import CallingVariant, Mode, Scale
@@ -61,3 +63,39 @@ def test_an_endless_loop_that_is_found_at_two_of_its_lines_is_one_cause() -> Non
     lines = [Location(label="attention.py", line=line, text="pass") for line in (3, 4)]
     first, second = (found(FailureKind.TIMEOUT, location=line) for line in lines)
     assert [cause.checks for cause in group_causes(verdict_with(first=first, second=second))] == [["first", "second"]]
+
+
+def at_sizes(failed: dict[str, int], *, passed: dict[str, int] | None = None) -> Finding:
+    sizes = SizeComparison(failed=failed, passed=passed, is_smallest=passed is None)
+    return found(FailureKind.VALUES, size_case=failed, sizes=sizes)
+
+
+def test_of_one_cause_a_finding_that_knows_right_sizes_is_shown() -> None:
+    (cause,) = group_causes(
+        verdict_with(
+            only_three_heads=at_sizes({"batch": 1, "heads": 3}),
+            some_heads=at_sizes({"batch": 3, "heads": 2}, passed={"batch": 3, "heads": 1}),
+        )
+    )
+    assert cause.checks == ["some_heads", "only_three_heads"]
+    assert cause.finding.sizes is not None
+    assert cause.finding.sizes.passed == {"batch": 3, "heads": 1}
+
+
+def test_sizes_at_which_another_check_fails_are_not_called_right() -> None:
+    sizes = {"batch": 3, "tokens": 5}
+    mixing = structs.replace(at_sizes(sizes, passed={"batch": 1, "tokens": 5}), kind=FailureKind.MIXING)
+    causes = group_causes(verdict_with(mixing=mixing, values=at_sizes({"batch": 1, "tokens": 1})))
+    assert [cause.finding.sizes for cause in causes] == [
+        SizeComparison(failed=sizes),
+        SizeComparison(failed={"batch": 1, "tokens": 1}, is_smallest=True),
+    ]
+
+
+def test_the_smallest_sizes_are_not_said_to_fail_if_another_check_passes_at_smaller_ones() -> None:
+    training = at_sizes({"heads": 2}, passed={"heads": 1})
+    (cause,) = group_causes(
+        verdict_with(plain=at_sizes({"heads": 3}), training=structs.replace(training, in_training=True))
+    )
+    assert cause.checks == ["plain", "training"]
+    assert cause.finding.sizes == SizeComparison(failed={"heads": 3}, is_smallest=False)

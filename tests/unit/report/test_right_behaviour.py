@@ -63,3 +63,10 @@ def test_a_finding_that_explains_itself_needs_no_experiments(exercise: Exercise)
     diagnosed = structs.replace(WRONG, diagnosis=Diagnosis(kind=DiagnosisKind.ALL_ZERO))
     for finding in (diagnosed, LEAK, structs.replace(WRONG, message="two words swapped: expected equal outputs")):
         assert right_behaviour(verdict_with(exercise, values=finding), exercise) == []
+
+
+def test_an_experiment_without_the_mask_of_a_failed_check_says_so(course: Course) -> None:
+    exercise = load_exercise(course.description("exercise_14"))
+    found = right_behaviour(verdict_with(exercise, values_with_padding=WRONG), exercise)
+    assert found[0] == "Without keep: changing later tokens changed no earlier output."
+    assert found[1].startswith("Changing a token that every sample's mask hides")
