@@ -47,7 +47,7 @@ class ClaimAnswer(Struct, frozen=True, kw_only=True):
 class ListedValue(Struct, frozen=True, kw_only=True):
     """A value of a call: the function and line that made it, its name, its shape or number as text, and its type.
 
-    A parameter has no function and no line. A number has no `shape`.
+    A parameter has no function and no line. A number has no `shape`, and only small tensors have `numbers`.
     """
 
     function: str
@@ -56,6 +56,10 @@ class ListedValue(Struct, frozen=True, kw_only=True):
     described: str
     type: str
     shape: list[int] | None = None
+    numbers: str = ""
+    line_runs: int = 1
+    """How often the line ran in the call; the row is about the last time."""
+    function_runs: int = 1
 
     def is_tensor(self) -> bool:
         """Return whether the value is a tensor."""
@@ -64,6 +68,25 @@ class ListedValue(Struct, frozen=True, kw_only=True):
     def is_parameter(self) -> bool:
         """Return whether the value is a parameter of the module."""
         return not self.function
+
+
+class CallError(Struct, frozen=True, kw_only=True):
+    """The exception that ended a call: its type, its message, and the line of the file that raised it, 0 if unknown."""
+
+    type: str
+    message: str = ""
+    line: int = 0
+
+
+class ListedCall(Struct, frozen=True, kw_only=True):
+    """The values of a call in the order in which they were made, and the exception that ended it, if one did."""
+
+    values: list[ListedValue] = []
+    error: CallError | None = None
+
+    def has_values(self) -> bool:
+        """Return whether the call made a value that is not a parameter."""
+        return any(not each.is_parameter() for each in self.values)
 
 
 class Example(Struct, frozen=True, kw_only=True):

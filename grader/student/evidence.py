@@ -8,7 +8,7 @@ import re
 from contextlib import suppress
 from difflib import SequenceMatcher
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 from msgspec import Struct, structs
@@ -16,7 +16,7 @@ from msgspec import Struct, structs
 from grader.checks.outcome import Status
 from grader.errors import UsageError
 from grader.report.causes import shown_causes
-from grader.report.guide import ClaimAnswer, ListedValue
+from grader.report.guide import CallError, ClaimAnswer, ListedCall, ListedValue
 from grader.report.printable import printable
 from grader.sandbox.protocol import Build, Call, Request, TensorValue
 from grader.spec.exercise import Exercise
@@ -104,7 +104,7 @@ def _index(text: str | None) -> tuple[int | None, ...]:
 
 def find_call(
     judge: Judge, exercise: Exercise, submission: Submission, verdict: Verdict
-) -> tuple[StoredCall, list[ListedValue]]:
+) -> tuple[StoredCall, ListedCall]:
     """Return a call and its values: the last call of a failed check, else an ordinary call.
 
     Of the checks that the first cause fails, the one with the smallest inputs is chosen. A call with a single token or
@@ -123,9 +123,9 @@ def find_call(
         if calls and not _is_telling(calls[0]):
             calls = [_larger_call(exercise, calls[0], verdict.seed), *calls]
         for call in calls:
-            values = list_values(judge, exercise.id, submission, call)
-            if not all(each.is_parameter() for each in values):
-                return call, values
+            listed = list_values(judge, exercise.id, submission, call)
+            if listed.has_values():
+                return call, listed
     call = _ordinary_call(exercise, ORDINARY, verdict.seed)
     return call, list_values(judge, exercise.id, submission, call)
 
@@ -169,20 +169,29 @@ def ordinary_requests(exercise: Exercise, check: Property, sizes: dict[str, int]
     return build, Call(module=1, arguments=inputs, method=check.method, training=check.training)
 
 
-def list_values(judge: Judge, exercise_id: str, submission: Submission, call: StoredCall) -> list[ListedValue]:
-    """Return the values of a call in the order in which they were made; none if the submission does not answer."""
+def list_values(judge: Judge, exercise_id: str, submission: Submission, call: StoredCall) -> ListedCall:
+    """Return the values of a call; none if the submission does not answer."""
     from grader.checks.session import SubjectError
     from grader.sandbox.probes import claims
 
     try:
-        rows = judge.repeat(exercise_id, submission, call.requests, claims.list_values)
+        listed = judge.repeat(exercise_id, submission, call.requests, claims.list_values)
     except SubjectError:
-        return []
-    values = []
-    for row in _rows(rows):
-        with suppress(msgspec.ValidationError):
-            values.append(msgspec.convert(dict(zip(ListedValue.__struct_fields__, row, strict=False)), ListedValue))
-    return values
+        return ListedCall()
+    reply = listed if isinstance(listed, dict) else {}
+    values = [_converted(row, ListedValue) for row in _rows(reply.get("values"))]
+    errors = [_converted(row, CallError) for row in _rows([reply.get("error") or 0])]
+    return ListedCall(values=[each for each in values if each is not None], error=next(iter(errors), None))
+
+
+Record = TypeVar("Record", bound=Struct)
+
+
+def _converted(row: list[Any], record: type[Record]) -> Record | None:
+    """Return a record with the fields in a row; None for another row, since a reply may be any value."""
+    with suppress(msgspec.ValidationError):
+        return msgspec.convert(dict(zip(record.__struct_fields__, row, strict=False)), record)
+    return None
 
 
 def answer_claims(

@@ -160,11 +160,12 @@ class _Hunt:
                 self._store(predictions=_with_first(self._record.predictions, prediction.question.text, is_right))
 
     def _locate(self) -> None:
-        call, values = find_call(self._judge, self._exercise, self._submission, self._verdict)
+        call, listed = find_call(self._judge, self._exercise, self._submission, self._verdict)
+        values = listed.values
         if call.check or load_call(self._course, self._exercise.id) is None:
             call = structs.replace(call, source=source_of(self._submission))
             store_call(self._course, self._exercise.id, call)
-        if all(each.is_parameter() for each in values):
+        if not listed.has_values():
             self._say("Your file fails before it computes a value that you could make a claim about.")
             return
         self._show(*value_lines(values, self._note_on(call)))

@@ -27,7 +27,7 @@ def test_some_claim_separates_the_starter_from_the_reference(course, exercise_id
     forget_descriptions()
     with open_judge(course, first=exercise_id) as judge:
         verdict = judge(exercise_id, starter, "starter", SEED)
-        call, values = find_call(judge, exercise, starter, verdict)
-        found = separating_claims(judge, exercise, starter, right, call, values)
+        call, listed = find_call(judge, exercise, starter, verdict)
+        found = separating_claims(judge, exercise, starter, right, call, listed.values)
     has_claims = bool(exercise.defects) and exercise_id not in NOT_ABOUT_VALUES
     assert bool(found) is has_claims

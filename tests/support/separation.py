@@ -49,7 +49,7 @@ def separating_claims(
             if one is not other and not (claim.form == "unchanged" and None in (one, other))
         ]
 
-    known = [each for each in values if each.name.split(".")[-1] in after]
+    known = [each for each in values if (last := each.name.split(".")[-1]) in after or last == "returned"]
     for claims in batched_claims(exercise, known):
         if found := separating(claims):
             return found
@@ -60,7 +60,7 @@ def separating_claims(
     numbers = [
         ValueClaim(form="equals", value=each.name, index=(*index, place)[: len(each.shape or [])], other=float(number))
         for (each, index), answer in zip(rows, answers, strict=True)
-        for place, number in enumerate(answer.evidence.removeprefix("it is ").split(", "))
+        for place, number in enumerate(answer.evidence.removeprefix("it is ").split(";")[0].split(", "))
         if NUMBER.fullmatch(number)
     ]
     starts = range(0, len(numbers), CLAIMS_IN_A_REQUEST)

@@ -21,15 +21,14 @@ def find_out(course: Course, judge: Judge, inquiry: Inquiry) -> Findings:
     hunt, exercise = hunt_of(course, inquiry.exercise), load_exercise(course.description(inquiry.exercise))
     starter = submission_from_text(hunt.starter, hunt.file_name)
     verdict = judge(hunt.id, starter, hunt.file_name, SEED)
-    call, values = find_call(judge, exercise, starter, verdict)
+    call, listed = find_call(judge, exercise, starter, verdict)
     if inquiry.claims:
         reference = course.reference_text(hunt.id)
         return Findings(claims=_answered(judge, hunt.id, call, hunt.starter, reference, inquiry.claims))
-    makes_values = not all(each.is_parameter() for each in values)
     return Findings(
         questions=[each.question for each in predictions(exercise, verdict)],
-        values=values,
-        forms=forms_with(example_of(exercise, values)) if makes_values else [],
+        values=listed.values,
+        forms=forms_with(example_of(exercise, listed.values)) if listed.has_values() else [],
     )
 
 

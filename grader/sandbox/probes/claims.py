@@ -1,15 +1,19 @@
 """Look inside a submission while it runs: list the values of a call, and answer claims about them.
 
-A value is a variable of one of the submission's functions, or an attribute of one (`self.mask`). The answer to a claim
-is a pair: True or False with a few words of evidence, or None with the reason why the claim cannot be answered.
+A value is a variable of one of the submission's functions, an attribute of one (`self.mask`), or what a function
+returned, which has the name `returned`. The answer to a claim is a pair: True or False with a few words of evidence, or
+None with the reason why the claim cannot be answered.
 """
 
 import ast
 import copy
 import itertools
 import linecache
+import math
 import sys
-from collections.abc import Callable, Iterator
+import traceback
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from types import FrameType
 from typing import Any
 
@@ -18,7 +22,14 @@ import torch
 from grader.sandbox.subject import Subject
 from grader.sandbox.values import flatten, version_of
 
-RELATIVE, ABSOLUTE = 1e-4, 1e-5
+RELATIVE = 1e-4
+"""Numbers are equal if their difference is at most this share of them."""
+
+OF_LARGEST = 1e-5
+"""Numbers of two tensors are also equal if their difference is at most this share of the largest number."""
+
+NEARLY_ZERO = 1e-6
+"""A number equals 0 if it is at most this share of the largest number of its tensor."""
 
 MAX_RECORDED = 2000
 """The most values that are recorded for one name."""
@@ -29,23 +40,38 @@ MAX_LISTED = 80
 MAX_SHOWN = 8
 """The most numbers in a text of evidence."""
 
+MAX_NUMBERS = 6
+"""The most numbers of a tensor whose numbers are listed."""
+
+MAX_ERROR = 200
+"""The most characters of an exception's message."""
+
+RETURNED = "returned"
+"""The name of what a function returned."""
+
+Index = Sequence[int | Sequence[int | None] | None]
+"""An index along each axis: a number, the two ends of a slice, or None for the whole axis."""
+
 Answer = list[Any]
 """True, False or None, and a text."""
 
 LISTED_TYPES = (torch.Tensor, bool, int, float)
-Description = tuple[str, str, list[int] | None]
+Description = tuple[str, str, list[int] | None, str]
 
 
-def list_values(subject: Subject, inputs: dict[str, Any], *, name: str, method: str) -> list[list[Any]]:
-    """Return a row for each value of one call: function, line, name, text, type, and its shape if it is a tensor.
+def list_values(subject: Subject, inputs: dict[str, Any], *, name: str, method: str) -> dict[str, Any]:
+    """Return the values of one call, and the exception that ended it.
 
-    Parameters come last, without a function and a line. `name` is the submission's module. `method` is the method to
-    call; empty for the module itself.
+    `values` has a row for each value: function, line, name, text, type, the shape of a tensor, the numbers of a small
+    tensor as text, how often the line ran, and how often the function ran. Parameters come last, without a function and
+    a line. `error` is the exception's type, its message, and the line of the submission that raised it; empty if the
+    call returned. `name` is the submission's module. `method` is the method to call; empty for the module itself.
     """
     lister = _Lister(name)
-    _run(_called(copied_module(subject), method), inputs, lister.trace)
-    parameters = [["", 0, name, *_described(value)] for name, value in subject.module.named_parameters()]
-    return [*lister.rows(), *parameters[:MAX_LISTED]]
+    error = _run(_called(copied_module(subject), method), inputs, lister.trace)
+    parameters = [["", 0, name, *_described(value), 1, 1] for name, value in subject.module.named_parameters()]
+    ended = [type(error).__name__, _message(error), _line_of(error, name)] if error is not None else []
+    return {"values": [*lister.rows(), *parameters[:MAX_LISTED]], "error": ended}
 
 
 def answer_claims(
@@ -77,10 +103,10 @@ class _Call:
         state = torch.get_rng_state()
         recorder = self._record(module, names, self._inputs)
         recorded = recorder.moments
-        if not recorded[value]:
-            return [None, f"no line that ran assigned {value}"]
+        if missing := next((name for name in (value, *sorted(names)) if not recorded[name]), None):
+            return [None, self._why_missing(missing, recorder)]
         if form == "unchanged":
-            return _is_unchanged(recorded[value], claim["line"], recorder.starts(claim["line"]), claim["index"])
+            return _is_unchanged(recorder, claim)
         last = _part(recorded[value][-1].value, claim["index"])
         if form == "equals":
             return _equals(last, recorded, claim)
@@ -92,9 +118,21 @@ class _Call:
             return _differs(last, self._last(copied_module(self._subject), claim, changed), "the call after the change")
         return FORMS_OF_ONE_VALUE[form](last, claim)
 
+    def _why_missing(self, value: str, recorder: "_Recorder") -> str:
+        """Return why the call has no value of a name."""
+        names = {name for name, _ in self._subject.module.named_parameters()}
+        if value.removeprefix("self.") in names:
+            return f"{value} is a parameter, and a claim about a parameter has the form no_gradient"
+        reason = "the call returned nothing" if value == RETURNED else f"no line that ran assigned {value}"
+        error = recorder.error
+        if error is None:
+            return reason
+        line = _line_of(error, self._module_name)
+        return f"{reason}; the call ended with {type(error).__name__}" + (f" at line {line}" if line else "")
+
     def _record(self, module: torch.nn.Module, names: set[str], inputs: dict[str, Any]) -> "_Recorder":
         recorder = _Recorder(self._module_name, names)
-        _run(_called(module, self._method), inputs, recorder.trace)
+        recorder.error = _run(_called(module, self._method), inputs, recorder.trace)
         return recorder
 
     def _last(self, module: torch.nn.Module, claim: dict[str, Any], inputs: dict[str, Any]) -> Any:
@@ -139,12 +177,14 @@ class _Tracer:
         self._calls: dict[FrameType, int] = {}
         self._first_lines: dict[str, dict[int, int]] = {}
         """The first line of the statement on each line, for each source."""
+        self.runs: Counter[tuple[str, int]] = Counter()
+        """How often each statement ran, by function and line. A function's own line counts its calls."""
 
     def starts(self, line: int) -> set[int]:
         """Return the first line of the statement on a line, in each source that ran."""
         return {first.get(line, line) for first in self._first_lines.values()}
 
-    def trace(self, frame: FrameType, event: str, _argument: Any) -> Any:
+    def trace(self, frame: FrameType, event: str, argument: Any) -> Any:
         """Follow frames of the submission's functions only; this is a function for `sys.settrace`."""
         if frame.f_globals.get("__name__") != self._module_name or frame.f_code.co_name.startswith("<"):
             return None
@@ -155,11 +195,18 @@ class _Tracer:
         elif event in ("line", "return"):
             line, before = first.get(frame.f_lineno, frame.f_lineno), self._statements[frame]
             if event == "return" or line != before:  # a statement on several lines has several events
+                self.runs[frame.f_code.co_name, before] += 1
                 self.note(frame, before)
+            if event == "return":
+                self.note_returned(frame, before, argument)
             self._statements[frame] = line
         return self.trace
 
     def note(self, frame: FrameType, line: int) -> None:
+        raise NotImplementedError
+
+    def note_returned(self, frame: FrameType, line: int, value: Any) -> None:
+        """Note what a function returned; None after an exception."""
         raise NotImplementedError
 
 
@@ -169,12 +216,21 @@ class _Recorder(_Tracer):
     def __init__(self, module_name: str, names: set[str]) -> None:
         super().__init__(module_name)
         self.moments: dict[str, list[_Moment]] = {name: [] for name in names}
+        self.error: Exception | None = None
+        """The exception that ended the call."""
 
     def note(self, frame: FrameType, line: int) -> None:
-        for name, moments in self.moments.items():
-            value = _value_in(frame, name)
-            if value is not None and len(moments) < MAX_RECORDED:
-                moments.append(_Moment(self._calls[frame], line, _copied(value)))
+        for name in self.moments:
+            self._record(name, frame, line, _value_in(frame, name))
+
+    def note_returned(self, frame: FrameType, line: int, value: Any) -> None:
+        if RETURNED not in frame.f_locals:  # the student's own variable comes first
+            for name in self.moments.keys() & {RETURNED, f"{frame.f_code.co_name}.{RETURNED}"}:
+                self._record(name, frame, line, value)
+
+    def _record(self, name: str, frame: FrameType, line: int, value: Any) -> None:
+        if value is not None and len(self.moments[name]) < MAX_RECORDED:
+            self.moments[name].append(_Moment(self._calls[frame], line, _copied(value)))
 
 
 class _Lister(_Tracer):
@@ -193,15 +249,49 @@ class _Lister(_Tracer):
             if before is None or before[0] is not value or before[1] != state[1]:
                 self._rows[frame.f_code.co_name, line, name] = _described(value)
 
+    def note_returned(self, frame: FrameType, line: int, value: Any) -> None:
+        """List what a function returned. An inner function's variable that it returned is listed already."""
+        is_inner = any(caller in self._calls for caller in _callers(frame))
+        variables = [*frame.f_locals.values()] if is_inner else []
+        for name, part in _returned_parts(value):
+            if RETURNED not in frame.f_locals and not any(part is each for each in variables):
+                self._rows[frame.f_code.co_name, line, name] = _described(part)
+
     def rows(self) -> list[list[Any]]:
         """Return the rows. A name that several functions use has the function's name in front."""
         functions: dict[str, set[str]] = {}
+        calls: Counter[str] = Counter(frame.f_code.co_name for frame in self._calls)
         for function, _, name in self._rows:
             functions.setdefault(name, set()).add(function)
         return [
-            [function, line, f"{function}.{name}" if len(functions[name]) > 1 else name, *described]
+            [
+                function,
+                line,
+                f"{function}.{name}" if len(functions[name]) > 1 else name,
+                *described,
+                self.runs[function, line],
+                calls[function],
+            ]
             for (function, line, name), described in [*self._rows.items()][:MAX_LISTED]
         ]
+
+
+def _callers(frame: FrameType) -> Iterator[FrameType]:
+    """Yield the frames that led to a frame."""
+    caller = frame.f_back
+    while caller is not None:
+        yield caller
+        caller = caller.f_back
+
+
+def _returned_parts(value: Any) -> Iterator[tuple[str, Any]]:
+    """Yield the returned value, or the parts of a returned tuple, each with its name in claims."""
+    if isinstance(value, LISTED_TYPES):
+        yield RETURNED, value
+    elif isinstance(value, tuple | list):
+        for number, part in enumerate(value[:MAX_SHOWN]):
+            if isinstance(part, LISTED_TYPES):
+                yield f"{RETURNED}[{number}]", part
 
 
 def _visible_values(frame: FrameType) -> Iterator[tuple[str, Any]]:
@@ -220,24 +310,40 @@ MODULE_ATTRIBUTES = frozenset(vars(torch.nn.Module()))
 
 
 def _described(value: Any) -> Description:
-    """Return the shape or the number as text, the type, and the shape of a tensor."""
+    """Return the shape or the number as text, the type, the shape of a tensor, and the numbers of a small tensor."""
     if isinstance(value, torch.Tensor):
         shape = [*value.shape]
-        return str(shape), _dtype_of(value), shape
-    return repr(value), type(value).__name__, None
+        return str(shape), _dtype_of(value), shape, _text(value) if 0 < value.numel() <= MAX_NUMBERS else ""
+    return repr(value), type(value).__name__, None, ""
 
 
-def _run(call: Callable[..., Any], inputs: dict[str, Any], trace: Callable[..., Any]) -> None:
-    """Make a call with a trace function; an exception of the submission ends it."""
+def _message(error: Exception) -> str:
+    """Return an exception's message on one line; empty if it has none."""
+    try:
+        return " ".join(str(error).split())[:MAX_ERROR]
+    except Exception:  # noqa: BLE001 - `__str__` may be the submission's
+        return ""
+
+
+def _line_of(error: Exception, module_name: str) -> int:
+    """Return the innermost line of the submission at which an exception passed; 0 if there is none."""
+    steps = traceback.walk_tb(error.__traceback__)
+    lines = [line for frame, line in steps if frame.f_globals.get("__name__") == module_name]
+    return lines[-1] if lines else 0
+
+
+def _run(call: Callable[..., Any], inputs: dict[str, Any], trace: Callable[..., Any]) -> Exception | None:
+    """Make a call with a trace function; return the exception that ended it."""
     given = {name: value.clone() if isinstance(value, torch.Tensor) else value for name, value in inputs.items()}
     before = sys.gettrace()
     sys.settrace(trace)
     try:
         call(**given)
-    except Exception:  # noqa: BLE001, S110 - what ran before it is on record
-        pass
+    except Exception as error:  # noqa: BLE001 - what ran before it is on record
+        return error
     finally:
         sys.settrace(before)
+    return None
 
 
 def _called(module: torch.nn.Module, method: str) -> Callable[..., Any]:
@@ -280,26 +386,39 @@ def _value_in(frame: FrameType, name: str) -> Any:
 
 
 def _copied(value: Any) -> Any:
+    if isinstance(value, tuple | list):
+        return tuple(each.detach().clone() if isinstance(each, torch.Tensor) else each for each in value)
     return value.detach().clone() if isinstance(value, torch.Tensor) else value
 
 
-def _part(value: Any, index: list[int | None]) -> Any:
-    """Return an element or a part of a tensor. None in the index stands for a whole axis."""
+def _part(value: Any, index: Index) -> Any:
+    """Return an element or a part of a tensor. The first number of an index of a tuple chooses one of its parts."""
     if not index:
         return value
+    if isinstance(value, tuple):
+        first = index[0]
+        if not isinstance(first, int):
+            raise TypeError(_which_part(value))
+        return _part(value[first], index[1:])
     if not isinstance(value, torch.Tensor):
         raise TypeError(f"it is {_dtype_of(value)}, not a tensor, so it has no index")
     if len(index) > value.dim():
         raise IndexError(f"it has {value.dim()} axes: {[*value.shape]}")
-    return value[tuple(slice(None) if each is None else each for each in index)]
+    return value[tuple(each if isinstance(each, int) else slice(*(each or [None])) for each in index)]
+
+
+def _which_part(values: tuple[Any, ...]) -> str:
+    return f"it has {len(values)} parts; choose one by an index, as in [0]"
 
 
 def _changed(inputs: dict[str, Any], claim: dict[str, Any]) -> torch.Tensor:
     """Return an input in which all numbers, or those at an index, are other numbers."""
-    given = inputs.get(claim["other"])
+    name = claim["other"]
+    given = inputs.get(name)
     if not isinstance(given, torch.Tensor):
-        tensors = [name for name, value in inputs.items() if isinstance(value, torch.Tensor)]
-        raise TypeError(f"{claim['other']} is not an input of this call; its inputs are: {', '.join(tensors)}")
+        tensors = ", ".join(key for key, value in inputs.items() if isinstance(value, torch.Tensor)) or "none"
+        reason = f"its type is {_dtype_of(given)}" if name in inputs else "the call has no such input"
+        raise TypeError(f"{name} cannot be changed, because {reason}; the inputs that are tensors: {tensors}")
     changed = given.clone()
     part = _part(changed, claim["other_index"])
     if part.is_floating_point():
@@ -308,47 +427,112 @@ def _changed(inputs: dict[str, Any], claim: dict[str, Any]) -> torch.Tensor:
         part.logical_not_()
     else:
         values = given.unique()  # type: ignore[no-untyped-call]  # likewise
+        if len(values) == 1:
+            raise ValueError(f"{name} cannot be changed, because all of its numbers are {int(values)}")
         part.copy_(values[(torch.searchsorted(values, part.contiguous()) + 1) % len(values)])
     return changed
 
 
-def _is_unchanged(moments: list[_Moment], line: int, starts: set[int], index: list[int | None]) -> Answer:
+def _is_unchanged(recorder: _Recorder, claim: dict[str, Any]) -> Answer:
     """Return whether a value was the same before and after the line, each time the line ran."""
-    calls: dict[int, list[_Moment]] = {}
+    moments, line, index = recorder.moments[claim["value"]], claim["line"], claim["index"]
+    starts, calls = recorder.starts(line), dict[int, list[_Moment]]()
     for moment in moments:
         calls.setdefault(moment.call, []).append(moment)
     steps = itertools.chain.from_iterable(map(itertools.pairwise, calls.values()))
-    pairs = [(one, other) for one, other in steps if other.line in starts]
+    pairs = [(_part(one.value, index), _part(other.value, index)) for one, other in steps if other.line in starts]
     if not pairs:
-        return [None, f"line {line} did not run, or the value did not exist yet when it ran"]
-    values = [(_part(one.value, index), _part(other.value, index)) for one, other in pairs]
-    return [all(_are_equal(*each) for each in values), _difference(*values[-1])]
+        return [None, _why_not_before(recorder, claim)]
+    changed = [number for number, pair in enumerate(pairs) if not _are_equal(*pair)]
+    if not changed:
+        runs = f" each of the {len(pairs)} times it ran" if len(pairs) > 1 else ""
+        return [True, _equal_words(pairs[-1][0], f"before and after line {line}{runs}")]
+    runs = f"line {line} ran {len(pairs)} times and changed it {_times(len(changed))}; the first change: "
+    return [False, (runs if len(pairs) > 1 else "") + _difference(*pairs[changed[0]], ("it was", "and it is"))]
+
+
+def _times(count: int) -> str:
+    return "once" if count == 1 else f"{count} times"
+
+
+def _why_not_before(recorder: _Recorder, claim: dict[str, Any]) -> str:
+    """Return why a line has no value before it."""
+    line, value = claim["line"], claim["value"]
+    starts = recorder.starts(line)
+    if not any(start in starts for _, start in recorder.runs):
+        return f"line {line} did not run"
+    if any(moment.line in starts for moment in recorder.moments[value]):
+        return f"line {line} gives {value} its first value, so there is no value before the line"
+    return f"{value} did not exist when line {line} ran"
 
 
 def _equals(last: Any, recorded: dict[str, list[_Moment]], claim: dict[str, Any]) -> Answer:
     other = claim["other"]
     if isinstance(other, str):
-        if not recorded[other]:
-            return [None, f"no line that ran assigned {other}"]
         other = _part(recorded[other][-1].value, claim["other_index"])
-    elif isinstance(last, torch.Tensor):
-        number = torch.tensor(float(other), dtype=torch.float64)
-        return [bool(torch.allclose(last.double(), number, RELATIVE, ABSOLUTE)), f"it is {_text(last)}"]
+        return [_are_close(last, other), _difference(last, other)]
+    whole = recorded[claim["value"]][-1].value
+    return _equals_number(last, whole, float(other), claim.get("digits", 0))
+
+
+def _equals_number(value: Any, whole: Any, number: float, digits: int) -> Answer:
+    """Return whether a value is a number. With `digits`, the value is compared after rounding to as many digits.
+
+    `whole` is the tensor of which the value is a part: its largest number decides what counts as 0.
+    """
+    if not isinstance(value, torch.Tensor | int | float):
+        return [False, f"it is {_text(value)}"]
+    numbers = value.detach().double() if isinstance(value, torch.Tensor) else torch.tensor(float(value)).double()
+    if number:
+        unit = 10.0 ** (math.floor(math.log10(abs(number))) + 1 - digits) if digits else 0.0
+        tolerance = max(RELATIVE * abs(number), unit / 2 * (1 + RELATIVE))
     else:
-        is_number = isinstance(last, int | float)
-        return [is_number and abs(last - other) <= ABSOLUTE + RELATIVE * abs(other), f"it is {_text(last)}"]
-    return [_are_close(last, other), _difference(last, other)]
+        tolerance = NEARLY_ZERO * _largest(whole if isinstance(whole, torch.Tensor) and whole.numel() > 1 else None)
+    is_off = ~((numbers - number).abs() <= tolerance)
+    if numbers.numel() == 1:
+        return [not is_off.any(), f"it is {_text(value)}"]
+    is_truth = isinstance(value, torch.Tensor) and value.dtype == torch.bool and number in (0, 1)
+    words = str(bool(number)) if is_truth else f"{number:g}"
+    if not is_off.any():
+        return [True, f"all {numbers.numel()} numbers are {words}"]
+    return [False, f"it is {_text(value)}; {_off_words(is_off, 'numbers', f'not {words}')}"]
+
+
+def _off_words(is_off: torch.Tensor, noun: str, what: str) -> str:
+    """Return how many elements differ from what they should be, and where the first of them is."""
+    count = int(is_off.sum())
+    verb, place = "is" if count == 1 else "are", is_off.nonzero()[0].tolist()
+    return f"{count} of {is_off.numel()} {noun} {verb} {what}, the first at {place}"
+
+
+def _largest(value: torch.Tensor | None) -> float:
+    """Return the largest finite absolute number of a tensor; 0 without any."""
+    if value is None:
+        return 0.0
+    numbers = value.detach().double().abs()
+    numbers = numbers[numbers.isfinite()]
+    return float(numbers.max()) if numbers.numel() else 0.0
 
 
 def _differs(one: Any, other: Any, which: str) -> Answer:
     if other is None:
         return [None, f"{which} did not reach it"]
-    return [not _are_close(one, other), _difference(one, other)]
+    if _are_close(one, other):
+        return [False, _equal_words(one, "in both calls", other)]
+    return [True, _difference(one, other, ("it is", f"and in {which}"))]
 
 
 def _sums_to_one(value: Any, _claim: dict[str, Any]) -> Answer:
     sums = _tensor(value).double().sum(-1)
-    return [bool(torch.allclose(sums, torch.ones(()).double(), RELATIVE, ABSOLUTE)), f"its rows sum to {_text(sums)}"]
+    if not sums.numel():
+        return [True, "it has no rows"]
+    is_off = ~((sums - 1).abs() <= RELATIVE)
+    texts = {_text(each) for each in sums.flatten()[:MAX_RECORDED]}
+    if len(texts) == 1:
+        return [not is_off.any(), f"{'its rows sum' if sums.dim() else 'it sums'} to {texts.pop()}"]
+    if not is_off.any():
+        return [True, "its rows sum to 1"]
+    return [False, f"its rows sum to {_text(sums)}; {_off_words(is_off, 'sums', 'not 1')}"]
 
 
 def _is_symmetric(value: Any, _claim: dict[str, Any]) -> Answer:
@@ -356,7 +540,10 @@ def _is_symmetric(value: Any, _claim: dict[str, Any]) -> Answer:
     is_square = tensor.dim() > 1 and tensor.size(-1) == tensor.size(-2)
     if not is_square:
         return [False, f"its shape is {[*tensor.shape]}"]
-    return [_are_close(tensor, tensor.transpose(-1, -2)), _difference(tensor, tensor.transpose(-1, -2))]
+    transpose = tensor.transpose(-1, -2)
+    if _are_close(tensor, transpose):
+        return [True, _equal_words(tensor, "in it and in its transpose", transpose)]
+    return [False, _difference(tensor, transpose)]
 
 
 def _has_shape(value: Any, claim: dict[str, Any]) -> Answer:
@@ -370,8 +557,12 @@ def _has_dtype(value: Any, claim: dict[str, Any]) -> Answer:
 
 def _is_finite(value: Any, _claim: dict[str, Any]) -> Answer:
     tensor = _tensor(value)
-    bad = int((~tensor.isfinite()).sum())
-    return [not bad, f"{bad} of {tensor.numel()} numbers are infinite or NaN"]
+    is_bad = ~tensor.isfinite()
+    if tensor.numel() == 1:
+        return [not is_bad.any(), f"it is {_text(tensor)}"]
+    if not is_bad.any():
+        return [True, f"all {tensor.numel()} numbers are finite"]
+    return [False, _off_words(is_bad, "numbers", "infinite or NaN")]
 
 
 FORMS_OF_ONE_VALUE: dict[str, Callable[[Any, dict[str, Any]], Answer]] = {
@@ -384,6 +575,8 @@ FORMS_OF_ONE_VALUE: dict[str, Callable[[Any, dict[str, Any]], Answer]] = {
 
 
 def _tensor(value: Any) -> torch.Tensor:
+    if isinstance(value, tuple):
+        raise TypeError(_which_part(value))
     if not isinstance(value, torch.Tensor):
         raise TypeError(f"it is {_dtype_of(value)}, not a tensor")
     return value
@@ -402,19 +595,41 @@ def _text(value: Any) -> str:
     return ", ".join(f"{each:.5g}" if isinstance(each, float) else str(each) for each in numbers) + more
 
 
-def _difference(one: Any, other: Any) -> str:
-    """Return how far two values are apart, in words."""
+def _equal_words(one: Any, where: str, other: Any = None) -> str:
+    """Return that a value is equal at two times or places, in words. `other` is the value there, if not the same."""
+    if not isinstance(one, torch.Tensor) or one.numel() == 1:
+        return f"it is {_text(one)} {where}"
+    if isinstance(other, torch.Tensor) and not _are_equal(one, other):
+        return f"all {one.numel()} numbers are equal {where}, up to rounding"
+    return f"all {one.numel()} numbers are equal {where}"
+
+
+def _difference(one: Any, other: Any, names: tuple[str, str] = ("it is", "and the other")) -> str:
+    """Return how far two values are apart, in words. `names` introduce two single numbers."""
     if not (isinstance(one, torch.Tensor) and isinstance(other, torch.Tensor)):
-        return f"{_text(one)} and {_text(other)}"
+        return f"{names[0]} {_text(one)}, {names[1]} {_text(other)}"
     if one.shape != other.shape:
-        return f"shapes {[*one.shape]} and {[*other.shape]}"
+        return f"its shape is {[*one.shape]}, {names[1]} {[*other.shape]}"
     if one.dtype != other.dtype:
-        return f"{_dtype_of(one)} and {_dtype_of(other)}"
+        return f"{names[0]} {_dtype_of(one)}, {names[1]} {_dtype_of(other)}"
     is_off = ~((one == other) | (one.isnan() & other.isnan()))
     if not is_off.any():
-        return f"all {one.numel()} numbers are equal"
-    largest = (one.double() - other.double())[is_off].abs().max()
-    return f"{int(is_off.sum())} of {one.numel()} numbers differ, by up to {float(largest):.3g}"
+        return f"both are {_text(one)}" if one.numel() == 1 else f"all {one.numel()} numbers are equal"
+    if one.numel() == 1:
+        return f"{names[0]} {_text(one)}, {names[1]} {_text(other)}"
+    if _are_close(one, other):
+        return f"all {one.numel()} numbers are equal, up to rounding"
+    return _gap_words(one.double() - other.double(), is_off)
+
+
+def _gap_words(gaps: torch.Tensor, is_off: torch.Tensor) -> str:
+    """Return how many numbers differ, and by how much."""
+    count, total = int(is_off.sum()), is_off.numel()
+    finite = gaps[is_off & gaps.isfinite()].abs()
+    parts = [f"{count} of {total} numbers {'differs' if count == 1 else 'differ'}"]
+    parts += [f"by up to {float(finite.max()):.3g}"] if finite.numel() else []
+    parts += [f"{count - finite.numel()} of them by NaN or infinity"] if finite.numel() < count else []
+    return ", ".join(parts)
 
 
 def _are_equal(one: Any, other: Any) -> bool:
@@ -425,7 +640,10 @@ def _are_equal(one: Any, other: Any) -> bool:
 
 
 def _are_close(one: Any, other: Any) -> bool:
+    """Return whether two values are equal up to rounding, which is relative to the numbers, however small they are."""
     if isinstance(one, torch.Tensor) and isinstance(other, torch.Tensor):
-        has_form = one.shape == other.shape and one.dtype == other.dtype
-        return has_form and bool(torch.allclose(one.double(), other.double(), RELATIVE, ABSOLUTE, equal_nan=True))
+        if one.shape != other.shape or one.dtype != other.dtype:
+            return False
+        tolerance = OF_LARGEST * max(_largest(one), _largest(other))
+        return torch.allclose(one.double(), other.double(), RELATIVE, tolerance, equal_nan=True)
     return bool(type(one) is type(other) and one == other)
