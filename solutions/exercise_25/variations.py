@@ -42,7 +42,7 @@ class RowsInHalfPrecision(submission.AddNorm):
             with torch.no_grad():
                 self.weight.fill_(weight)
             normed, stream = call(size * x.sign().to(dtype), torch.zeros_like(x, dtype=dtype))
-            for error in (normed.double() / weight - x.sign(), stream.double() / size - x.sign()):
-                found.append(error * (error.abs() > 0.01))
+            errors = normed.double() / weight - x.sign(), stream.double() / size - x.sign()
+            found += [error * (error.abs() > 0.01) for error in errors]
         self.float()
         return *found, stream_near_the_end.double() - near
