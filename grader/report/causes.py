@@ -21,6 +21,9 @@ GENERAL_KINDS = {
 }
 """Kinds of failure that one cause shows in many checks, each time at another element."""
 
+MEASURED_KINDS = {FailureKind.LEAK, FailureKind.MIXING}
+"""Kinds of failure whose findings show how far an output moved, which differs from check to check."""
+
 SHOWN_LAST = {
     FailureKind.NO_DROPOUT,
     FailureKind.DROPOUT_ELSEWHERE,
@@ -142,6 +145,8 @@ def _similarity(status: Status, finding: Finding) -> tuple[object, ...]:
         return status, finding.signature(), finding.location
     if finding.kind in GENERAL_KINDS:
         return status, finding.kind
+    if finding.kind in MEASURED_KINDS:
+        return status, finding.kind, finding.calling_variant, finding.action, finding.item, finding.place
     return status, finding.signature(), *_statement(finding)
 
 

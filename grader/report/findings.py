@@ -163,12 +163,17 @@ def where_words(sizes: SizeComparison) -> str:
     if sizes.passed is not None:
         changed = {name: size for name, size in sizes.failed.items() if sizes.passed.get(name) != size}
         right = as_arguments({name: sizes.passed[name] for name in changed if name in sizes.passed})
-        return f"{alone}with {as_arguments(changed)}; right with {right}{_inputs_words(sizes)}"
+        words = [f"with {as_arguments(changed)}; right with {right}", *_constructor_words(sizes)]
+        return f"{alone}{'; '.join(words)}{_inputs_words(sizes)}"
     preposition = "even at" if _is_smallest(sizes) else "with"
     given = [f"{preposition} {as_arguments(sizes.failed)}"] if sizes.failed else []
-    given += [f"built with {as_arguments(sizes.constructor)}"] if sizes.constructor else []
-    given += [f"{' and '.join(sizes.defaults)} left at the default"] if sizes.defaults else []
-    return f"{alone}{', '.join(given)}{_inputs_words(sizes)}"
+    return f"{alone}{', '.join([*given, *_constructor_words(sizes)])}{_inputs_words(sizes)}"
+
+
+def _constructor_words(sizes: SizeComparison) -> list[str]:
+    """Return the check's own constructor arguments, and those that it leaves at their defaults."""
+    words = [f"built with {as_arguments(sizes.constructor)}"] if sizes.constructor else []
+    return words + ([f"{' and '.join(sizes.defaults)} left at the default"] if sizes.defaults else [])
 
 
 def _inputs_words(sizes: SizeComparison) -> str:

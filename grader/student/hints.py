@@ -144,12 +144,12 @@ def _instead_of_steps(
         return _without_steps(exercise, message)
     if verdict.awaits_claim():
         return _without_steps(exercise, f"No hint: {undecided(name)}")
-    if crash is not None and not crash.defects and not has_number:
+    if crash is not None and not crash.defects and not has_number and not is_fixed:
         at = f" ({crash.finding.location})" if crash.finding.location else ""
         step = (
             f"It stops with {sentence(crash.finding)}{at}. Repeat the failed call: {command('try', name, shell=shell)}"
         )
-        return Hint(title=f"{name} does not run", steps=[step], total=1)
+        return Hint(title=f"{name} crashes", steps=[step], total=1)
     if not exercise.defects and is_fixed:
         return _without_steps(exercise, f"Nothing is wrong with {name} as it stands; there is nothing to hint at.")
     if remaining or has_number:

@@ -13,8 +13,14 @@ class ValuesOfSharedInputs(submission.MultiHeadAttention):
 class ValuesOfManyAndWide(submission.MultiHeadAttention):
     def forward(self, X_q, X_k, X_v):
         first, second = super().forward(X_q, X_k, X_v), super().forward(X_k, X_k, X_k)
-        are_pairs = isinstance(first, tuple) and isinstance(second, tuple)
+        are_pairs = isinstance(first, tuple | list) and isinstance(second, tuple | list)
         return (*first, *second) if are_pairs else second
+
+
+class SizesInTurn(submission.MultiHeadAttention):
+    def scaled_in_turn(self, Q, K, V):
+        pairs = [self.scaled_dot_product(Q[..., :size], K[..., :size], V) for size in (3, 2, 6)]
+        return [each for pair in pairs for each in pair]
 
 
 class InInferenceMode(submission.MultiHeadAttention):

@@ -4,6 +4,12 @@ import submission
 import torch
 
 
+# The first word has two keys to look at, and often both scores are below 0.
+class ValuesOfHugeNumbers(submission.WindowAttention):
+    def forward(self, x, past):
+        return super().forward(1e17 * x, 1e17 * past)[:, :1] / 1e17
+
+
 class PlacesInTurn(submission.WindowAttention):
     def forward(self, x, past):
         call = super().forward

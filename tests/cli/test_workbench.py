@@ -375,8 +375,16 @@ def test_a_crash_that_hides_the_rest_is_hinted_at_first(own_course, run_cli):
     text = own_course.reference_text("exercise_02")
     module.write_text(text.replace("        # x: (B, T, E)\n", "        1 / 0\n"), encoding="utf-8")
     shown = run_cli("hint", "exercise_02", cwd=own_course.root).stdout
-    assert "exercise_02 does not run" in shown
+    assert "exercise_02 crashes" in shown
     assert "ZeroDivisionError" in shown
+
+
+def test_once_all_that_counts_is_fixed_a_crash_is_hinted_at_as_the_extra_that_is_left(own_course, run_cli):
+    module, _ = own_course.editable_files("exercise_07")
+    number = load_exercise(own_course.description("exercise_07")).numbers()["mask-layout-unchecked"]
+    text = own_course.reference_text("exercise_07").replace("if mask.dim() != 3 or any(", "if any(")
+    module.write_text(text, encoding="utf-8")
+    assert f"exercise_07 · defect {number} · " in run_cli("hint", "exercise_07", cwd=own_course.root).stdout
 
 
 def test_damaged_progress_is_discarded_and_replaced(own_course, exercise):

@@ -99,3 +99,13 @@ def test_the_smallest_sizes_are_not_said_to_fail_if_another_check_passes_at_smal
     )
     assert cause.checks == ["plain", "training"]
     assert cause.finding.sizes == SizeComparison(failed={"heads": 3}, is_smallest=False)
+
+
+def test_a_leak_that_two_checks_find_at_one_place_is_one_cause() -> None:
+    leaks = {
+        name: Finding(kind=FailureKind.LEAK, action="changing token 1", place="token 0", observed=moved)
+        for name, moved in (("usual", "0.6"), ("many_samples", "1.6"))
+    }
+    other = Finding(kind=FailureKind.LEAK, action="changing token 2", place="token 0", observed="0.6")
+    causes = group_causes(verdict_with(**leaks, other=other))
+    assert [cause.checks for cause in causes] == [["usual", "many_samples"], ["other"]]
