@@ -7,7 +7,7 @@ from grader.processes.workers import WorkerSource
 from grader.spec.fragments import make_variant
 from grader.spec.paths import Course
 from grader.student.explanations import SOLUTION, Explanation, Solution
-from grader.student.locks import Lock, as_numbers, make_lock, steps_of
+from grader.student.locks import Lock, make_lock, numbers_of, steps_of, with_incomplete
 from grader.student.mirror import Weights, initial_weights, mirrored_answers
 from grader.student.unlocking import WEIGHTS_DTYPE, LockedExplanations
 from grader.submission import submission_from_text
@@ -32,8 +32,11 @@ def lock_explanations(course: Course, runner: Runner, source: WorkerSource) -> L
             )
             for subset in exercise.subsets()
         }
-    steps = steps_of(answers[frozenset()])
-    numbers = {subset: as_numbers(each) for subset, each in answers.items()}
+    right = numbers_of(answers[frozenset()].tensors)
+    steps = steps_of(answers[frozenset()].tensors)
+    numbers = {
+        subset: with_incomplete(numbers_of(each.tensors), right, each.incomplete) for subset, each in answers.items()
+    }
     extras = frozenset(defect.id for defect in exercise.defects if defect.stretch)
 
     def lock(content: msgspec.Struct, locked_by: frozenset[str]) -> Lock | None:
@@ -42,7 +45,7 @@ def lock_explanations(course: Course, runner: Runner, source: WorkerSource) -> L
         also_right = [subset for subset in numbers if subset and subset <= extras - locked_by]
         return make_lock(
             msgspec.json.encode(content).decode(),
-            numbers[frozenset()],
+            right,
             steps,
             also_right=[numbers[subset] for subset in also_right],
             wrong=[numbers[subset] for subset in wrong],
@@ -63,16 +66,18 @@ def lock_explanations(course: Course, runner: Runner, source: WorkerSource) -> L
 
 
 def _ask_reference(course: Course, runner: Runner, text: str) -> Weights:
-    """Return the reference's initial weights in the checks that compare values, rounded so that they take less room."""
+    """Return the reference's initial weights in the checks that compare values, by size case.
+
+    They are rounded so that they take less room.
+    """
     runner.reference = new_reference(course, runner.exercise)
     runner.reference.needs_all_size_cases = True
     checks = [check.id for check in runner.exercise.checks if check.compares_values()]
     runner.examine(submission_from_text(text), LOCK_SEED, only=checks)
     return {
-        check: [
-            {name: weight.to(WEIGHTS_DTYPE) for name, weight in weights.items()}
-            for size_case in size_cases.values()
-            for weights in initial_weights(size_case)
+        name: [
+            {name: weight.to(WEIGHTS_DTYPE) for name, weight in weights.items()} for weights in initial_weights(asked)
         ]
-        for check, size_cases in runner.reference.questions_and_answers().items()
+        for size_cases in runner.reference.questions_and_answers().values()
+        for name, asked in size_cases.items()
     }

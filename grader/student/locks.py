@@ -5,8 +5,10 @@ Right code gives the same numbers, up to rounding. A variant with the defect giv
 """
 
 import base64
+import math
 import secrets
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from math import nan
 
 import torch
 from cryptography.fernet import Fernet, InvalidToken
@@ -34,9 +36,14 @@ MAX_PLACES, LEAST_PLACES = 32, 8
 SCRYPT_COST = 2**14
 
 
-class Place(Struct, frozen=True, kw_only=True):
-    """One number of a key: its index in all answers, and the size of a step there."""
+Numbers = Mapping[str, torch.Tensor]
+"""A submission's numbers: for each of its answers, float64 of shape (N,)."""
 
+
+class Place(Struct, frozen=True, kw_only=True):
+    """One number of a key: its answer, its index there, and the size of a step."""
+
+    answer: str
     index: int
     step: float
 
@@ -48,68 +55,97 @@ class Lock(Struct, frozen=True, kw_only=True):
     salt: bytes
     text: bytes
 
-    def open(self, answers: torch.Tensor) -> str | None:
-        """Return the text if the answers, float64 of shape (N,), are those of right code."""
-        if any(place.index >= answers.numel() for place in self.places):
+    def open(self, numbers: Numbers) -> str | None:
+        """Return the text if the numbers are those of right code."""
+        if any(place.answer not in numbers or place.index >= len(numbers[place.answer]) for place in self.places):
             return None
         try:
-            return Fernet(_key(answers, self.places, self.salt)).decrypt(self.text).decode()
+            return Fernet(_key(numbers, self.places, self.salt)).decrypt(self.text).decode()
         except InvalidToken:
             return None
 
 
 def make_lock(
     text: str,
-    right: torch.Tensor,
-    steps: torch.Tensor,
+    right: Numbers,
+    steps: Mapping[str, float],
     *,
-    also_right: Sequence[torch.Tensor] = (),
-    wrong: Sequence[torch.Tensor],
+    also_right: Sequence[Numbers] = (),
+    wrong: Sequence[Numbers],
 ) -> Lock | None:
-    """Encrypt a text with a key that follows from right answers and not from wrong ones.
+    """Encrypt a text with a key that follows from right numbers and not from wrong ones.
 
-    `right` and `steps` have the shape (N,); other answers may be shorter. Return None if there are not enough numbers
-    in which all wrong answers differ: then the values that are compared at home do not distinguish right from wrong.
+    `steps` is the size of a step in each answer. A wrong number that is missing differs from the right one. Return None
+    if there are not enough numbers in which each of the `wrong` differs: then the values that are compared at home do
+    not distinguish right from wrong.
     """
-    fraction = right / steps - torch.floor(right / steps)
-    is_usable = torch.isfinite(right) & (steps > 0) & (fraction > MARGIN) & (fraction < 1 - MARGIN)
+    at = [(answer, index) for answer, found in right.items() for index in range(len(found))]
+    flat = _in_line(right, right)
+    sizes = _flat(torch.full_like(found, steps[answer]) for answer, found in right.items())
+    fraction = flat / sizes - torch.floor(flat / sizes)
+    is_usable = torch.isfinite(flat) & (sizes > 0) & (fraction > MARGIN) & (fraction < 1 - MARGIN)
     for each in also_right:
-        is_usable &= ~_differs(right, MARGIN / 2 * steps, each)
-    differences = [_differs(right, LEAST_DIFFERENCE * steps, each) for each in wrong]
+        is_usable &= ~_differs(flat, MARGIN / 2 * sizes, _in_line(each, right))
+    differences = [_differs(flat, LEAST_DIFFERENCE * sizes, _in_line(each, right)) for each in wrong]
     count = max(MAX_PLACES // max(len(differences), 1), LEAST_PLACES)
     chosen = [_spread(is_usable & differs, count) for differs in differences]
     indexes = torch.unique(torch.cat(chosen)) if chosen else _spread(is_usable, count)
     if any(int(differs[indexes].sum()) < LEAST_PLACES for differs in differences) or not len(indexes):
         return None
-    places = [Place(index=index, step=float(steps[index])) for index in indexes.tolist()]
+    places = [Place(answer=at[index][0], index=at[index][1], step=steps[at[index][0]]) for index in indexes.tolist()]
     salt = secrets.token_bytes(16)
     return Lock(places=places, salt=salt, text=Fernet(_key(right, places, salt)).encrypt(text.encode()))
 
 
-def steps_of(answers: Sequence[torch.Tensor]) -> torch.Tensor:
-    """Return the size of a step for each number of the answers, as one tensor of shape (N,); 0 in a tiny answer."""
-    return as_numbers(torch.full((each.numel(),), _step_of(each), dtype=torch.float64) for each in answers)
+def numbers_of(answers: Mapping[str, Sequence[torch.Tensor]]) -> dict[str, torch.Tensor]:
+    """Return the numbers of the answers of each size case."""
+    return {
+        f"{size_case}/{number}": answer.double()
+        for size_case, tensors in answers.items()
+        for number, answer in enumerate(tensors)
+    }
+
+
+def steps_of(answers: Mapping[str, Sequence[torch.Tensor]]) -> dict[str, float]:
+    """Return the size of a step in each answer; 0 in a tiny answer."""
+    return {
+        f"{size_case}/{number}": _step_of(answer)
+        for size_case, tensors in answers.items()
+        for number, answer in enumerate(tensors)
+    }
+
+
+def with_incomplete(numbers: Numbers, right: Numbers, incomplete: Collection[str]) -> dict[str, torch.Tensor]:
+    """Return the numbers, and the right numbers where a size case is incomplete and an answer is missing."""
+    missing = {answer for answer in right.keys() - numbers.keys() if answer.rpartition("/")[0] in incomplete}
+    return {**numbers, **{answer: right[answer] for answer in missing}}
 
 
 def _step_of(answer: torch.Tensor) -> float:
-    """Return the size of a step in one answer, of shape (N,); 0 if the answer is tiny."""
+    """Return the size of a step in one answer, of shape (N,); 0 if the answer is tiny.
+
+    It is a power of 2, so that it does not tell the root mean square of the right answer.
+    """
     size = float(answer.double().nan_to_num(posinf=0, neginf=0).square().mean().sqrt())
     is_half = torch.finfo(answer.dtype).bits < torch.finfo(torch.float32).bits
-    return size / (STEPS_OF_HALVES if is_half else STEPS) if size > LEAST_SIZE else 0.0
+    return 2.0 ** math.floor(math.log2(size / (STEPS_OF_HALVES if is_half else STEPS))) if size > LEAST_SIZE else 0.0
 
 
-def as_numbers(answers: Iterable[torch.Tensor]) -> torch.Tensor:
-    """Return flat tensors as one, float64 of shape (N,)."""
-    return torch.cat([torch.empty(0, dtype=torch.float64), *(each.double() for each in answers)])
+def _in_line(numbers: Numbers, right: Numbers) -> torch.Tensor:
+    """Return the numbers in the order of the right ones, shape (N,); NaN where one is missing."""
+    return _flat(
+        numbers[answer] if answer in numbers and numbers[answer].shape == found.shape else torch.full_like(found, nan)
+        for answer, found in right.items()
+    )
+
+
+def _flat(tensors: Iterable[torch.Tensor]) -> torch.Tensor:
+    return torch.cat([torch.empty(0, dtype=torch.float64), *tensors])
 
 
 def _differs(right: torch.Tensor, tolerance: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
-    """Return where other answers are missing or not within the tolerance of the right ones, shape (N,)."""
-    differs = torch.ones_like(right, dtype=torch.bool)
-    common = min(right.numel(), other.numel())
-    distance = (right[:common] - other[:common]).abs()
-    differs[:common] = ~(distance < tolerance[:common])  # a NaN differs
-    return differs
+    """Return where other numbers are NaN or not within the tolerance of the right ones, shape (N,)."""
+    return ~((right - other).abs() < tolerance)
 
 
 def _spread(mask: torch.Tensor, count: int) -> torch.Tensor:
@@ -120,8 +156,9 @@ def _spread(mask: torch.Tensor, count: int) -> torch.Tensor:
     return indexes[torch.linspace(0, len(indexes) - 1, count).long()]
 
 
-def _key(answers: torch.Tensor, places: list[Place], salt: bytes) -> bytes:
+def _key(numbers: Numbers, places: list[Place], salt: bytes) -> bytes:
     """Return a key for Fernet from the step in which each number lies."""
-    codes = [torch.floor(answers[place.index] / place.step).nan_to_num().long().item() for place in places]
+    found = [numbers[place.answer][place.index] / place.step for place in places]
+    codes = [torch.floor(each).nan_to_num().long().item() for each in found]
     derived = Scrypt(salt=salt, length=32, n=SCRYPT_COST, r=8, p=1).derive(",".join(map(str, codes)).encode())
     return base64.urlsafe_b64encode(derived)

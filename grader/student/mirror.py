@@ -3,29 +3,47 @@
 The submission gets the weights that the reference had, so that right code answers as the reference did.
 """
 
+import sys
 from collections.abc import Iterable, Mapping
-from contextlib import closing, suppress
+from contextlib import closing
 from typing import Any
 
 import torch
+from msgspec import Struct
 
 from grader.checks.context import Context
+from grader.checks.outcome import FailurePoint
 from grader.checks.proxies import ModuleProxy, Pass, SubjectFactory, Tensors
 from grader.checks.questions import BuildModule, CallMethod, Question
 from grader.checks.reference import draw_cotangents
 from grader.checks.reference_cache import ReferenceCache
-from grader.checks.session import Session
+from grader.checks.session import Session, SubjectRaisedError
 from grader.checks.size_cases import size_cases_of
-from grader.checks.walk import walk
+from grader.checks.walk import SizeCaseFailedError, run_at
 from grader.processes.workers import WorkerSource
 from grader.sandbox.values import flatten
 from grader.spec.exercise import Exercise
 from grader.submission import Submission
 
 Weights = Mapping[str, list[Tensors]]
-"""The reference's initial weights: for each check, those of each module in the order in which they are built."""
+"""The reference's initial weights: for each size case, those of each module in the order in which they are built."""
 
 ANSWERING = ("call", "call_each", "differentiate")
+
+TO_THE_END = sys.maxsize
+"""As many comparisons may fail, so that a check of a wrong submission asks all its questions."""
+
+
+class Answers(Struct, frozen=True, kw_only=True):
+    """A submission's answers to the questions that checks ask the reference.
+
+    `tensors` has the answers of each size case in order, flat, floating-point and on the CPU. `incomplete` names the
+    size cases that a failed check ended: the submission may know more answers there. A size case that an exception of
+    the submission ended is complete.
+    """
+
+    tensors: dict[str, list[torch.Tensor]] = {}
+    incomplete: frozenset[str] = frozenset()
 
 
 class MirrorReference:
@@ -74,31 +92,29 @@ class MirrorModule:
 
 def mirrored_answers(
     exercise: Exercise, source: WorkerSource, submission: Submission, seed: int, weights: Weights
-) -> list[torch.Tensor]:
-    """Return the submission's answers, in evaluation mode and in order, to the questions that checks ask the reference.
-
-    Only the checks in `weights` run. Each tensor is flat, floating-point and on the CPU. A check that the submission
-    fails contributes the answers up to its failure.
-    """
-    answers: list[torch.Tensor] = []
+) -> Answers:
+    """Return the submission's answers, in evaluation mode, at the size cases in `weights`."""
+    tensors: dict[str, list[torch.Tensor]] = {}
+    incomplete = set()
     with closing(Session(source, exercise, submission)) as session:
         session.load()
         for check in exercise.checks:
-            if check.id in weights:
-                session.begin_check(has_full_time=True)
-                subject = SubjectFactory(session)
-                cache = ReferenceCache(MirrorReference(subject, weights[check.id]))
-                cache.needs_all_size_cases = True
-                cache.begin(check.id, seed, "float32")
-                with suppress(Exception):  # after a failure, the answers before it count
-                    walk(
-                        check,
-                        Context(subject=subject, reference=cache, exercise=exercise),
-                        size_cases_of(check, exercise, seed),
-                    )
-                for size_case in cache.questions_and_answers().get(check.id, {}).values():
-                    answers += answers_in(size_case)
-    return answers
+            plan = size_cases_of(check, exercise, seed)
+            session.begin_check(has_full_time=True)
+            for size_case in plan.all():
+                if size_case.name in weights:
+                    subject = SubjectFactory(session)
+                    cache = ReferenceCache(MirrorReference(subject, weights[size_case.name]))
+                    cache.begin(check.id, seed, "float32")
+                    point = FailurePoint(size_case=size_case.name, grad=size_case.grad, comparisons=TO_THE_END)
+                    try:
+                        run_at(check, Context(subject=subject, reference=cache, exercise=exercise), plan, point)
+                    except SizeCaseFailedError as failed:
+                        if not isinstance(failed.error, SubjectRaisedError):
+                            incomplete.add(size_case.name)
+                    asked = cache.questions_and_answers().get(check.id, {}).get(size_case.name, ())
+                    tensors[size_case.name] = answers_in(asked)
+    return Answers(tensors=tensors, incomplete=frozenset(incomplete))
 
 
 def answers_in(questions_and_answers: Iterable[tuple[Question, Any]]) -> list[torch.Tensor]:

@@ -1,5 +1,6 @@
 """The file of locked explanations in a sealed edition, and how a submission opens it."""
 
+import math
 from contextlib import closing
 from pathlib import Path
 
@@ -9,15 +10,16 @@ from msgspec import Struct
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 
-from grader.checks.proxies import Tensors
 from grader.checks.recording import DAMAGE, INDEX, pack, unpack
 from grader.errors import KitError
 from grader.processes.worker_source import open_worker_source
 from grader.spec.exercise import Exercise
 from grader.spec.paths import Course
-from grader.student.locks import Lock, as_numbers
+from grader.student.locks import Lock, numbers_of
 from grader.student.mirror import Weights, mirrored_answers
 from grader.submission import Submission
+
+WEIGHTS = "weights"
 
 WEIGHTS_DTYPE = torch.bfloat16
 """The dtype of the weights in the file, so that they take little room."""
@@ -31,21 +33,25 @@ class LockedExplanations(Struct, frozen=True, kw_only=True):
     locks: dict[str, Lock]
 
     def content(self) -> bytes:
-        """Return the bytes of a safetensors file: an index, and the weights of each check as one compressed tensor."""
+        """Return the bytes of a safetensors file: an index, and the weights of all modules as one compressed tensor."""
         shapes = {
-            check: [{name: list(weight.shape) for name, weight in module.items()} for module in modules]
-            for check, modules in self.weights.items()
+            size_case: [{name: list(weight.shape) for name, weight in module.items()} for module in modules]
+            for size_case, modules in self.weights.items()
         }
+        flat = [
+            weight.flatten() for modules in self.weights.values() for module in modules for weight in module.values()
+        ]
         index = msgspec.json.encode(_Index(seed=self.seed, shapes=shapes, locks=self.locks))
-        tensors = {INDEX: pack(torch.frombuffer(bytearray(index), dtype=torch.uint8))}
-        for check, modules in self.weights.items():
-            flat = [weight.flatten() for module in modules for weight in module.values()]
-            tensors[_key(check)] = pack(torch.cat([torch.empty(0, dtype=WEIGHTS_DTYPE), *flat]))
-        return save(tensors)
+        return save(
+            {
+                INDEX: pack(torch.frombuffer(bytearray(index), dtype=torch.uint8)),
+                WEIGHTS: pack(torch.cat([torch.empty(0, dtype=WEIGHTS_DTYPE), *flat])),
+            }
+        )
 
 
 class _Index(Struct, frozen=True, kw_only=True):
-    """What the file contains besides weights; for each check, the shapes of the weights of each module."""
+    """What the file contains besides weights; for each size case, the shapes of the weights of each module."""
 
     seed: int
     shapes: dict[str, list[dict[str, list[int]]]]
@@ -58,25 +64,20 @@ def read_locked(path: Path) -> LockedExplanations:
         with safe_open(path, framework="pt") as file:
             content = unpack(file.get_tensor(INDEX), torch.uint8).numpy().tobytes()
             index = msgspec.json.decode(content, type=_Index)
-            weights = {
-                check: _split(unpack(file.get_tensor(_key(check)), WEIGHTS_DTYPE), modules)
-                for check, modules in index.shapes.items()
-            }
+            weights = _split(unpack(file.get_tensor(WEIGHTS), WEIGHTS_DTYPE), index.shapes)
         return LockedExplanations(seed=index.seed, weights=weights, locks=index.locks)
     except (OSError, SafetensorError, msgspec.MsgspecError, *DAMAGE) as error:
         raise KitError(f"{path} is damaged ({error}); download the student edition again") from None
 
 
-def _key(check: str) -> str:
-    """Return the key of a check's weights in the file."""
-    return f"weights/{check}"
-
-
-def _split(flat: torch.Tensor, modules: list[dict[str, list[int]]]) -> list[Tensors]:
-    """Return the weights of each module from one flat tensor."""
-    shapes = [torch.Size(shape) for module in modules for shape in module.values()]
-    parts = iter(torch.split(flat, [shape.numel() for shape in shapes]))
-    return [{name: next(parts).reshape(shape) for name, shape in module.items()} for module in modules]
+def _split(flat: torch.Tensor, shapes: dict[str, list[dict[str, list[int]]]]) -> Weights:
+    """Return the weights of each module, by size case, from one flat tensor."""
+    sizes = [math.prod(shape) for modules in shapes.values() for module in modules for shape in module.values()]
+    parts = iter(torch.split(flat, sizes))
+    return {
+        size_case: [{name: next(parts).reshape(shape) for name, shape in module.items()} for module in modules]
+        for size_case, modules in shapes.items()
+    }
 
 
 def open_locks(
@@ -87,6 +88,7 @@ def open_locks(
     if not locked.locks.keys() & set(names):
         return {}
     with closing(open_worker_source(course.secret_folders(), spawn=spawn)) as source:
-        answers = as_numbers(mirrored_answers(exercise, source, submission, locked.seed, locked.weights))
-    texts = {name: locked.locks[name].open(answers) for name in names if name in locked.locks}
+        answers = mirrored_answers(exercise, source, submission, locked.seed, locked.weights)
+    numbers = numbers_of(answers.tensors)
+    texts = {name: locked.locks[name].open(numbers) for name in names if name in locked.locks}
     return {name: text for name, text in texts.items() if text is not None}

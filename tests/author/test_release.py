@@ -44,7 +44,7 @@ from grader.spec.variations import class_names
 from grader.spec.wrong_fixes import load_wrong_fixes
 from grader.student.explanations import SOLUTION
 from grader.student.first_hunt import FIRST_HUNT
-from grader.student.locks import as_numbers
+from grader.student.locks import numbers_of
 from grader.student.mirror import mirrored_answers
 from grader.student.unlocking import read_locked
 from grader.submission import submission_from_text
@@ -396,7 +396,7 @@ def opened_by(edition: Course, source: WorkerSource, exercise_id: str, text: str
     exercise = load_exercise(edition.description(exercise_id))
     locked = read_locked(edition.explanations(exercise_id))
     answers = mirrored_answers(exercise, source, submission_from_text(text), locked.seed, locked.weights)
-    numbers = as_numbers(answers)
+    numbers = numbers_of(answers.tensors)
     return {name for name, lock in locked.locks.items() if lock.open(numbers) is not None}
 
 
