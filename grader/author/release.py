@@ -62,7 +62,11 @@ def release(course: Course, folder: Path, edition: Sealed = USUAL_EDITION, *, on
     problems = [problem for each in exercises for problem in _why_unfit(course, each)]
     if problems:
         raise SpecError(problems)
+    before = {each.id: course.stamps(each.id) for each in exercises}
     prepared = _prepare(course, exercises, edition)
+    changed = [name for name, stamps in before.items() if course.stamps(name) != stamps]
+    if changed:  # the recorded answers may be those of the files before the change
+        raise UsageError(f"files of {listed(changed)} changed while the edition was made; run release again")
     refused = [each.why_not for each in prepared if each.why_not]
     if refused:
         raise SpecError(refused)

@@ -165,7 +165,7 @@ def _run(course: Course, trial: Trial) -> int:
     exercise = load_exercise(course.description(trial.exercise))
     replay = msgspec.msgpack.decode(trial.replay, type=Replay)
     path = Path(trial.file).absolute()
-    seed = _comment(f"the inputs come from seed {trial.seed}, so the numbers differ from those on the page")
+    seed = _comment(f"the inputs come from seed {trial.seed}; a page with another seed has other numbers")
     note = f"{_comment(printable(trial.note))}\n{seed}"
     try:
         if trial.prints_code:

@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import sysconfig
+import threading
 import venv
 from collections.abc import Sequence
 from pathlib import Path
@@ -415,6 +416,25 @@ def require_locks_hold(course, edition: Course, source: WorkerSource, exercise_i
         forbidden |= {SOLUTION} if any(not defect.stretch for defect in defects) else set()
         assert not opened & forbidden, subset
         assert subset or opened == locks
+
+
+def test_an_edition_is_not_written_if_a_file_changed_meanwhile(own_course, tmp_path):
+    path = own_course.reference("exercise_30")
+    is_over = threading.Event()
+
+    def touch() -> None:
+        while not is_over.wait(0.05):
+            os.utime(path)
+
+    toucher = threading.Thread(target=touch)
+    toucher.start()
+    try:
+        with pytest.raises(UsageError, match="files of exercise_30 changed while the edition was made"):
+            release(own_course, tmp_path / "edition", only=("exercise_30",))
+    finally:
+        is_over.set()
+        toucher.join()
+    assert not (tmp_path / "edition").exists()
 
 
 @pytest.mark.slow

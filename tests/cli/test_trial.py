@@ -49,7 +49,7 @@ def test_the_failed_check_is_repeated_with_its_own_numbers(own_course, run_cli):
         why,
     )
     assert claim, why
-    assert re.fullmatch(r"# the inputs come from seed \d+, so the numbers differ from those on the page", lines[0])
+    assert re.fullmatch(r"# the inputs come from seed \d+; a page with another seed has other numbers", lines[0])
     assert ">>> module = CausalSelfAttention(input_dim=4, output_dim=6, context_length=8, dropout=0.0)" in lines
     assert lines.count("mine (1, 3, 4)") == 2
     moved = next(
