@@ -80,6 +80,14 @@ def test_sizes_are_those_of_the_call_and_what_the_module_was_built_with_is_told(
     }
 
 
+def test_what_the_module_was_built_with_is_told_beside_right_sizes(judge_text: Judge) -> None:
+    text = judge_text.variant("exercise_17", frozenset({"flag-stops-at-one-backend"}))
+    seen = notes(judge_text, text, "exercise_17")
+    found = [each for each in seen.values() if "; right with " in each]
+    assert found
+    assert all(each.endswith("; built with scale_scores=False, backend=fused") for each in found)
+
+
 def test_the_own_inputs_of_a_check_are_named(judge_text: Judge) -> None:
     text = judge_text.variant("exercise_16", frozenset({"nan-replaced-too-late"}))
     seen = notes(judge_text, text, "exercise_16")
