@@ -40,16 +40,23 @@ def lock_explanations(course: Course, runner: Runner, source: WorkerSource) -> L
     extras = frozenset(defect.id for defect in exercise.defects if defect.stretch)
 
     def lock(content: msgspec.Struct, locked_by: frozenset[str]) -> Lock | None:
-        """Lock a text so that fixing these defects opens it, whether or not other stretch defects are present."""
+        """Lock a text so that fixing these defects opens it, if possible whatever other defects are present.
+
+        Otherwise it opens whatever other stretch defects are present.
+        """
         wrong = [subset for subset in numbers if subset & locked_by]
-        also_right = [subset for subset in numbers if subset and subset <= extras - locked_by]
-        return make_lock(
-            msgspec.json.encode(content).decode(),
-            right,
-            steps,
-            also_right=[numbers[subset] for subset in also_right],
-            wrong=[numbers[subset] for subset in wrong],
-        )
+        others = [subset for subset in numbers if subset and not subset & locked_by]
+        for allowed in (others, [subset for subset in others if subset <= extras]):
+            lock = make_lock(
+                msgspec.json.encode(content).decode(),
+                right,
+                steps,
+                also_right=[numbers[subset] for subset in allowed],
+                wrong=[numbers[subset] for subset in wrong],
+            )
+            if lock is not None:
+                return lock
+        return None
 
     named = exercise.numbers()
     found = {
