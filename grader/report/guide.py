@@ -122,6 +122,11 @@ def card_title(number: int, name: str, aim: str) -> list[Line]:
     return [Text(), Text.assemble((f"{number} {name}", "bold"), (f" · {aim}", "dim"))]
 
 
+def defect_title(title: str) -> list[Line]:
+    """Return the heading of a fixed defect's explanation."""
+    return [Text(), Text(f"You fixed: {printable(title, MAX_TEXT)}.")]
+
+
 def question_lines(text: str, options: Sequence[str]) -> list[Line]:
     """Return a question with its numbered options."""
     numbered = [
@@ -201,7 +206,7 @@ def example_of(exercise: Exercise, values: Sequence[ListedValue]) -> Example:
     same_form = (each.name for each in (*own, *tensors) if (each.shape, each.type) == (first.shape, first.type))
     other = next((name for name in same_form if name != first.name), "0.5")
     square = (each.name for each in made if _is_square(each))
-    with_rows = [each.name for each in numbers if (each.shape or [1])[-1] > 1]
+    with_rows = [each.name for each in numbers if (each.shape or [1])[-1] > 1 and each.name not in inputs]
     kept, line = next(_kept_values([*numbers, *made], values), (ANY_NAME, first.line))
     changed = next(iter([*gaussian, *shaped]), tensors[0].name)
     return Example(

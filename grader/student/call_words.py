@@ -35,12 +35,13 @@ def call_words(exercise: Exercise, call: StoredCall) -> str:
     built, inputs = _arguments(build.arguments if build else {}), _arguments(made.arguments)
     interface = exercise.interface
     name, is_module = interface.entry(), not interface.kind.adapter_for(interface.function)
-    if build is not None and build.variation:
+    is_variation = build is not None and bool(build.variation)
+    if is_variation:
         name = f"the grader's own code around {name}"
     if not is_module:
         return f"The call: {name}, with {', '.join([*built, *inputs]) or 'no arguments'}."
     mode = "training" if made.training else "evaluation"
-    method = f", method {made.method}" if made.method else ""
+    method = f", method {made.method}" if made.method and not is_variation else ""
     return f"The call: {name}({', '.join(built)}) in {mode} mode{method}, with {', '.join(inputs) or 'no inputs'}."
 
 

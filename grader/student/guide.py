@@ -22,6 +22,7 @@ from grader.report.guide import (
     answered_lines,
     card_title,
     claim_lines,
+    defect_title,
     error_texts,
     example_of,
     form_lines,
@@ -328,6 +329,7 @@ class _Hunt:
 
     def _explain_defect(self, explained: Exercise, defect: Defect, others: list[Defect]) -> None:
         """Ask why a fixed defect mattered and which test catches it, then give the rest of its explanation."""
+        self._show(*defect_title(defect.title))
         reason = which_reason(explained, defect, others)
         questions = [reason]
         check = self._calls().catching.get(defect.id)

@@ -38,7 +38,8 @@ def guide(run_cli, course, *answers, exercise_id=EXERCISE, cards=()):
 def test_a_prediction_is_compared_with_what_should_happen_and_with_the_file(own_course, run_cli):
     page = guide(run_cli, own_course, "2", "4", cards=[1])
     assert "✓ What happens: at batch=1, tokens=3" in page
-    assert "✗ What should happen: at this token and later ones, never at earlier ones\n  Your file: changing token 1 changed" in page
+    right = "at this token and later ones, never at earlier ones"
+    assert f"✗ What should happen: {right}\n  Your file: changing token 1 changed" in page
     assert "· What should happen: at this sample alone" in page  # no third answer
     assert [*load_progress(own_course, EXERCISE).guide.predictions.values()] == [True, False]
 
