@@ -13,10 +13,12 @@ import termios
 
 import msgspec
 import pytest
+from msgspec import structs
 
+from grader.spec.fragments import put_back
 from grader.spec.loading import load_exercise
 from grader.student.evidence import load_calls
-from grader.student.progress import load_progress
+from grader.student.progress import load_progress, save_progress
 from tests.support.paths import ROOT
 from tests.support.watching import own_terminal
 
@@ -94,6 +96,26 @@ def test_a_claim_is_answered_again_in_its_own_call_although_the_failing_check_ch
         assert f"{claims[0]} before your edits: true now: still true: it is 4" in page
         assert ("the value was not wrong" in page) is (number == len(exercise.defects))
         assert "removed" not in page
+    progress = load_progress(own_course, exercise_id)
+    confirmed = structs.replace(progress.guide, contradicted=[claims[1]])
+    save_progress(own_course, exercise_id, structs.replace(progress, guide=confirmed))
+    page = guide(run_cli, own_course, exercise_id=exercise_id, cards=[4])
+    assert f" ✓  {claims[1]}\n    before your edits: true\n    now: still true" in page
+    assert "An earlier edit changed this answer, so it was a trace of a bug." in page
+
+
+def test_a_file_with_an_open_extra_is_not_called_right(own_course, run_cli):
+    exercise_id, claim = "exercise_02", "x finite"
+    guide(run_cli, own_course, claim, "n", exercise_id=exercise_id, cards=[2])
+    module = next(each for each in own_course.editable_files(exercise_id) if each.suffix == ".py")
+    exercise = load_exercise(own_course.description(exercise_id))
+    assert any(each.stretch for each in exercise.defects)
+    text = own_course.reference_text(exercise_id)
+    for is_open, wanted in ((True, "Either this value is right, or a bug"), (False, "your file is right")):
+        extras = [each for each in exercise.defects if each.stretch and is_open]
+        module.write_text(put_back(text, extras), encoding="utf-8")
+        page = " ".join(guide(run_cli, own_course, exercise_id=exercise_id, cards=[4]).split())
+        assert wanted in page
 
 
 def test_the_guide_keeps_its_seed_and_compares_it_with_that_of_the_page(own_course, run_cli):
