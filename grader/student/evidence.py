@@ -5,6 +5,7 @@ stored with the claims that were made in it, so that they can be answered again 
 check passes.
 """
 
+import re
 from contextlib import suppress
 from difflib import SequenceMatcher
 from pathlib import Path
@@ -152,7 +153,27 @@ def list_values(judge: Judge, exercise_id: str, submission: Submission, call: St
     reply = listed if isinstance(listed, dict) else {}
     values = [_converted(row, ListedValue) for row in _rows(reply.get("values"))]
     errors = [_converted(row, CallError) for row in _rows([reply.get("error") or 0])]
-    return ListedCall(values=[each for each in values if each is not None], error=next(iter(errors), None))
+    error = next(iter(errors), None)
+    return ListedCall(values=named_returns([each for each in values if each is not None], error), error=error)
+
+
+def named_returns(values: list[ListedValue], error: CallError | None) -> list[ListedValue]:
+    """Return the values; what an inner function returned has the function's name in front.
+
+    The outermost function returns last. After an exception it returned nothing.
+    """
+    returned = [each.function for each in values if RETURNED.match(each.name)]
+    outermost = returned[-1] if returned and error is None else ""
+    return [
+        structs.replace(each, name=f"{each.function}.{each.name}")
+        if RETURNED.match(each.name) and each.function not in ("", outermost)
+        else each
+        for each in values
+    ]
+
+
+RETURNED = re.compile(r"returned(?:\[|$)")
+"""The names of what a function returned."""
 
 
 Record = TypeVar("Record", bound=Struct)

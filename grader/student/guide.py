@@ -214,7 +214,7 @@ class _Hunt:
                 self._show(*forms)
                 text = self._talk.ask("claim> ")
                 continue
-            text, is_evidence = self._claim(text, call)
+            text, is_evidence = self._claim(text, call, has_returned=listed.error is None)
             found += is_evidence
             if is_evidence and found == ENOUGH_EVIDENCE:
                 self._say("Two answers that you did not expect: read the code that makes these values.")
@@ -235,14 +235,16 @@ class _Hunt:
             "In this call, your file makes these values, in this order:",
         ]
 
-    def _claim(self, text: str, call: StoredCall) -> tuple[str | None, bool]:
+    def _claim(self, text: str, call: StoredCall, *, has_returned: bool) -> tuple[str | None, bool]:
         """Answer a claim. Return the next claim if it was typed already, and whether the answer is evidence."""
         try:
             claim = parse_claim(text)
         except UsageError as error:
             self._say(f"  {error}", style="yellow")
             return None, False
-        answer = answer_claims(self._judge, self._exercise.id, self._submission, call, [claim])[0]
+        answer = ClaimAnswer(is_true=None, evidence="the call returned nothing, because an exception ended it")
+        if has_returned or claim.value != "returned":
+            answer = answer_claims(self._judge, self._exercise.id, self._submission, call, [claim])[0]
         self._show(*claim_lines(answer))
         if answer.is_true is None:
             return None, False

@@ -13,6 +13,7 @@ from grader.report.guide import (
 )
 from grader.report.page import render_page
 from grader.spec.loading import load_exercise
+from grader.student.evidence import named_returns
 from tests.support.paths import ROOT
 
 
@@ -83,6 +84,13 @@ def test_values_are_listed_with_small_numbers_runs_and_the_exception():
         "    11  total                 int (last of 6 runs)",
         "The call ends at line 12 with ValueError: too short",
     ]
+
+
+def test_what_an_inner_function_returned_has_its_name_in_front():
+    rows = [value(9, "returned[0]", None, "float", "slopes"), value(20, "returned", [3])]
+    assert [each.name for each in named_returns(rows, None)] == ["slopes.returned[0]", "returned"]
+    error = CallError(type="ValueError")
+    assert [each.name for each in named_returns(rows[:1], error)] == ["slopes.returned[0]"]
 
 
 def test_the_lines_of_an_option_begin_in_one_column():
