@@ -344,11 +344,17 @@ def claim(ctx: click.Context, exercise_id: str, claimed: str, line: int) -> None
     help="Use this text as the answer to the next question. May be given several times.",
 )
 @file_option("Use this file instead of the exercise's own.")
+@seed_option("Draw the inputs from this seed instead of the guide's own.")
 @click.option("--in-notebook", is_flag=True, hidden=True, help="Ask through a pipe: end each prompt with a null byte.")
 def guide(
-    exercise_id: str, numbers: tuple[int, ...], answers: tuple[str, ...], path: Path | None, in_notebook: bool
+    exercise_id: str,
+    numbers: tuple[int, ...],
+    answers: tuple[str, ...],
+    path: Path | None,
+    seed: int | None,
+    in_notebook: bool,
 ) -> None:
-    """Hunt step by step: predict, locate, fix, explain. Enter skips a question, Ctrl-D ends the guide."""
+    """Hunt step by step: predict, locate, fix, explain. Enter skips a question; q or Ctrl-D ends the guide."""
     from grader.student.cards import Card
     from grader.student.conversation import END_OF_PROMPT, Conversation, ConversationEndedError
     from grader.student.guide import guide_hunt
@@ -368,7 +374,7 @@ def guide(
     )
     with contextlib.suppress(ConversationEndedError):
         is_own = path is None or in_notebook
-        guide_hunt(course, exercise_id, talk, [Card(number) for number in numbers], is_recorded=is_own)
+        guide_hunt(course, exercise_id, talk, [Card(number) for number in numbers], seed=seed, is_recorded=is_own)
 
 
 @click.command("try")

@@ -44,6 +44,8 @@ class GuideRecord(Struct, frozen=True, kw_only=True):
 
     started: Annotated[float, Meta(ge=0, le=LAST_SECOND)] = 0.0
     """When the guide was first used; 0 for never."""
+    seed: int | None = None
+    """The seed of the guide's inputs."""
     predictions: dict[str, bool] = {}
     """Whether the first answer to each question of the first card was right."""
     true_claims_before_edit: int = 0
@@ -74,6 +76,8 @@ class Progress(Struct, frozen=True, kw_only=True):
     best: Attempt | None = None
     claims: list[Claim] = []
     guide: GuideRecord = GuideRecord()
+    seed: int | None = None
+    """The seed of the last grading that a page showed."""
     trap_runs: int = 0
     """How often the student's trap ran."""
 

@@ -5,7 +5,7 @@ What should happen follows from the exercise's interface; what happens comes fro
 
 import hashlib
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from enum import IntEnum
 
 from msgspec import Struct, structs
@@ -15,7 +15,7 @@ from grader.report.causes import SHOWN_LAST
 from grader.report.findings import sentence
 from grader.sandbox.text import as_arguments
 from grader.spec.exercise import Defect, Exercise
-from grader.spec.fields import shape_of, sizes_of
+from grader.spec.fields import MadeInput, MaskKind, shape_of, sizes_of
 from grader.spec.properties import (
     DropoutActsOnWeights,
     DropoutOnlyInTraining,
@@ -171,18 +171,61 @@ def _what_should_happen(exercise: Exercise, check: Property, finding: Finding | 
 
 
 def _settings(exercise: Exercise, check: Property) -> str:
-    """Return a sentence about how a check builds and calls a module; empty if it does so in the usual way."""
+    """Return a sentence about how a check builds and calls a subject; empty if there is nothing to choose.
+
+    It names the arguments that are no sizes, the mode if the answer may depend on it, the method and the mask.
+    """
+    interface = exercise.interface
+    is_module = not interface.kind.adapter_for(interface.function)
     own = check.probability if isinstance(check, DropoutOnlyInTraining | DropoutActsOnWeights) else ""
-    values = {name: value for name, value in check.constructor.items() if not isinstance(value, str) and name != own}
+    usual = interface.constructor if is_module else {}
+    values = {
+        name: value
+        for name, value in {**usual, **check.constructor}.items()
+        if not isinstance(value, str) and name not in (own, *check.defaults)
+    }
     parts = [f"built with {as_arguments(values)}"] if values else []
-    parts += ["in training mode"] if check.training else []
+    if check.training:
+        parts.append("in training mode")
+    elif is_module and isinstance(check, IN_A_MODE):
+        parts.append("in evaluation mode")
     parts += [f"called by its method {check.method}"] if check.method else []
-    return f"{exercise.interface.entry()} is {' and '.join(parts)}. " if parts else ""
+    masks = [] if isinstance(check, MaskHides) else [*_masks(check)]
+    parts += [f"called with {' and '.join(masks)}"] if masks else []
+    return f"{interface.entry()} is {_listed_words(parts)}. " if parts else ""
+
+
+IN_A_MODE = (MatchesReference, FutureDoesNotLeak, MaskHides, RowsSumToOne, SamplesDoNotMix)
+"""Properties whose questions may have other answers in training mode."""
+
+MASKS = {
+    MaskKind.CAUSAL: "a causal mask",
+    MaskKind.RANDOM: "a random mask",
+    MaskKind.PADDING: "a mask of padding",
+    MaskKind.DEAD_ROW: "a mask that hides every key from one query",
+}
+
+
+def _masks(check: Property) -> Iterator[str]:
+    """Yield the masks that a check adds to the inputs, in words."""
+    for name, spec in check.inputs.items():
+        if isinstance(spec, MadeInput) and spec.mask is not None:
+            yield f"{MASKS[spec.mask]}, {name}" if name != "mask" else MASKS[spec.mask]
+
+
+def _listed_words(parts: Sequence[str]) -> str:
+    """Join words with commas and a last "and"."""
+    return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
+
+
+ORDINALS = ("first", "second", "third", "fourth")
 
 
 def _output(exercise: Exercise, check: FutureDoesNotLeak | SamplesDoNotMix | MaskHides) -> str:
     """Return the name of the output that a check looks at."""
-    return f"output {check.output}" if len(exercise.interface.outputs) > 1 else "the output"
+    if len(exercise.interface.outputs) == 1:
+        return "the output"
+    return f"the {ORDINALS[check.output]} output" if check.output < len(ORDINALS) else f"output {check.output}"
 
 
 def _future(exercise: Exercise, check: Property, _finding: Finding | None) -> Question:
@@ -194,9 +237,9 @@ def _future(exercise: Exercise, check: Property, _finding: Finding | None) -> Qu
         ),
         options=[
             "at this token alone",
-            "at this token and those before it",
-            "at this token and those after it",
-            "at all of them",
+            "at this token and earlier ones, never at later ones",
+            "at this token and later ones, never at earlier ones",
+            "at earlier ones and later ones",
         ],
         right=2,
     )

@@ -11,12 +11,15 @@ from grader.spec.exercise import Exercise
 from grader.submission.choice import Choice
 from grader.verdict.verdict import Verdict
 
+LEAVING = {"q", "quit", "exit"}
+"""The answers that end the guide."""
+
 END_OF_PROMPT = "\0"
 """Ends each prompt if the guide runs for a notebook, which then asks the student."""
 
 
 class ConversationEndedError(Exception):
-    """The student left: with the end-of-file key (Ctrl-D), or because the terminal closed."""
+    """The student left: with `q`, with the end-of-file key (Ctrl-D), or because the terminal closed."""
 
 
 class Conversation:
@@ -51,7 +54,7 @@ class Conversation:
         """Return the answer to a prompt; None for an empty line, and for the end of the input.
 
         If answers were given beforehand, the input ends after the last of them. Raise `ConversationEndedError` if
-        the student leaves the terminal.
+        the student leaves.
         """
         if self._has_answers:
             line = self._answers.pop(0) if self._answers else ""
@@ -65,6 +68,8 @@ class Conversation:
                 print_report(line.rstrip("\n") + "\n")
             if self._on_terminal and not line:
                 raise ConversationEndedError
+        if line.strip().lower() in LEAVING:
+            raise ConversationEndedError
         return line.strip() or None
 
     def read_file(self) -> Choice:

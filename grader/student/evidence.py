@@ -1,7 +1,8 @@
 """Claims about the values inside a student's file, and the call at which they are answered.
 
 The call is that of the first failed check, the one that `try` repeats; without a failed check, an ordinary call. It is
-stored, so that the claims can be answered again after a fix, when that check passes.
+stored with the claims that were made in it, so that they can be answered again in the same call after a fix, when that
+check passes.
 """
 
 import re
@@ -14,15 +15,14 @@ import msgspec
 from msgspec import Struct, structs
 
 from grader.checks.outcome import Status
-from grader.errors import UsageError
 from grader.report.causes import shown_causes
 from grader.report.guide import CallError, ClaimAnswer, ListedCall, ListedValue
-from grader.report.printable import printable
 from grader.sandbox.protocol import Build, Call, Request, TensorValue
 from grader.spec.exercise import Exercise
 from grader.spec.files import write_cache
 from grader.spec.paths import Course
 from grader.spec.properties import Property
+from grader.student.claim_forms import ValueClaim
 from grader.submission import Submission
 from grader.verdict.judge import Judge
 from grader.verdict.verdict import Verdict
@@ -36,35 +36,6 @@ MAX_CHECKS = 4
 ORDINARY = Property(id="ordinary")
 """A check of an ordinary call, which has the interface's own arguments."""
 
-NAME = r"[A-Za-z_]\w*(?:\.\w+)*"
-INDEX = r"(?:\[(?P<{}>\s*(?:-?\d+|:)\s*(?:,\s*(?:-?\d+|:)\s*)*)\])?"
-CLAIM = re.compile(
-    rf"(?P<value>{NAME}){INDEX.format('index')} (?P<negated>not )?"
-    rf"(?:(?P<plain>sums_to_one|symmetric|finite|no_gradient|varies)"
-    rf"|unchanged (?P<line>\d+)"
-    rf"|shape (?P<shape>\[?\(?\d+(?:[ ,x]+\d+)*\)?\]?)"
-    rf"|equals (?P<number>-?\d+(?:\.\d*)?(?:e-?\d+)?)"
-    rf"|(?P<form>equals|depends|dtype) (?P<other>{NAME}){INDEX.format('other_index')})"
-)
-
-MAX_CLAIM = 200
-"""The most characters of a claim."""
-
-
-class ValueClaim(Struct, frozen=True, kw_only=True):
-    """A claim about a value, in the form that `sandbox/probes/claims.py` answers."""
-
-    form: str
-    value: str
-    index: tuple[int | None, ...] = ()
-    """An index of the value; None for a whole axis."""
-    is_negated: bool = False
-    other: str | float = ""
-    """Another value, an input, a dtype or a number."""
-    other_index: tuple[int | None, ...] = ()
-    line: int = 0
-    shape: tuple[int, ...] = ()
-
 
 class StoredCall(Struct, frozen=True, kw_only=True):
     """A recorded call, and the ids of the check and the defects that it is about; without a check, an ordinary call."""
@@ -76,30 +47,31 @@ class StoredCall(Struct, frozen=True, kw_only=True):
     """The source of the file at that time, if it is one text."""
 
 
-def parse_claim(text: str) -> ValueClaim:
-    """Return the claim in a line; raise `UsageError` if the line has none of the forms."""
-    found = CLAIM.fullmatch(" ".join(text[:MAX_CLAIM].split()))
-    if found is None:
-        raise UsageError(
-            f'"{printable(text, MAX_CLAIM)}" is not a claim in one of the forms above; '
-            "write such a claim, or press Enter to go on"
+class StoredCalls(Struct, frozen=True, kw_only=True):
+    """The calls in which a student made claims. The last one is the call that the second card showed last."""
+
+    calls: list[StoredCall] = []
+    claims: dict[str, int] = {}
+    """The number of the call in which each claim was made, by the claim's text."""
+    catching: dict[str, str] = {}
+    """The id of the check whose call showed each defect, by the defect's id."""
+
+    def with_call(self, call: StoredCall) -> "StoredCalls":
+        """Return the calls with a new last one, and without those that no claim needs."""
+        needed = sorted({*self.claims.values()})
+        return StoredCalls(
+            calls=[*(self.calls[number] for number in needed), call],
+            claims={text: needed.index(number) for text, number in self.claims.items()},
+            catching={**self.catching, **dict.fromkeys(call.defects, call.check)},
         )
-    numbers = tuple(int(each) for each in re.findall(r"\d+", found["shape"] or ""))
-    form = found["form"] or found["plain"] or ("unchanged" if found["line"] else "shape" if numbers else "equals")
-    return ValueClaim(
-        form=form,
-        value=found["value"],
-        index=_index(found["index"]),
-        is_negated=bool(found["negated"]),
-        other=float(found["number"]) if found["number"] else found["other"] or "",
-        other_index=_index(found["other_index"]),
-        line=int(found["line"] or 0),
-        shape=numbers,
-    )
 
+    def with_claim(self, text: str) -> "StoredCalls":
+        """Return the calls with a claim that was made in the last one."""
+        return structs.replace(self, claims={**self.claims, text: len(self.calls) - 1})
 
-def _index(text: str | None) -> tuple[int | None, ...]:
-    return tuple(None if each.strip() == ":" else int(each) for each in text.split(",")) if text else ()
+    def call_of(self, text: str) -> StoredCall | None:
+        """Return the call in which a claim was made; None if it is not stored."""
+        return self.calls[self.claims[text]] if text in self.claims else None
 
 
 def find_call(
@@ -181,7 +153,27 @@ def list_values(judge: Judge, exercise_id: str, submission: Submission, call: St
     reply = listed if isinstance(listed, dict) else {}
     values = [_converted(row, ListedValue) for row in _rows(reply.get("values"))]
     errors = [_converted(row, CallError) for row in _rows([reply.get("error") or 0])]
-    return ListedCall(values=[each for each in values if each is not None], error=next(iter(errors), None))
+    error = next(iter(errors), None)
+    return ListedCall(values=named_returns([each for each in values if each is not None], error), error=error)
+
+
+def named_returns(values: list[ListedValue], error: CallError | None) -> list[ListedValue]:
+    """Return the values; what an inner function returned has the function's name in front.
+
+    The outermost function returns last. After an exception it returned nothing.
+    """
+    returned = [each.function for each in values if RETURNED.match(each.name)]
+    outermost = returned[-1] if returned and error is None else ""
+    return [
+        structs.replace(each, name=f"{each.function}.{each.name}")
+        if RETURNED.match(each.name) and each.function not in ("", outermost)
+        else each
+        for each in values
+    ]
+
+
+RETURNED = re.compile(r"returned(?:\[|$)")
+"""The names of what a function returned."""
 
 
 Record = TypeVar("Record", bound=Struct)
@@ -241,16 +233,18 @@ def source_of(submission: Submission) -> str:
     return submission.chunks[0].text if len(submission.chunks) == 1 else ""
 
 
-def store_call(course: Course, exercise_id: str, call: StoredCall) -> None:
-    """Store a call. On a read-only disk, do nothing."""
-    write_cache(_path(course, exercise_id), msgspec.msgpack.encode(call))
+def store_calls(course: Course, exercise_id: str, calls: StoredCalls) -> None:
+    """Store the calls. On a read-only disk, do nothing."""
+    write_cache(_path(course, exercise_id), msgspec.msgpack.encode(calls))
 
 
-def load_call(course: Course, exercise_id: str) -> StoredCall | None:
-    """Return the stored call; None if there is none or its file is damaged."""
+def load_calls(course: Course, exercise_id: str) -> StoredCalls:
+    """Return the stored calls; none if there are none or their file is damaged."""
     with suppress(OSError, ValueError, msgspec.MsgspecError, RecursionError):
-        return msgspec.msgpack.decode(_path(course, exercise_id).read_bytes(), type=StoredCall)
-    return None
+        calls = msgspec.msgpack.decode(_path(course, exercise_id).read_bytes(), type=StoredCalls)
+        if all(0 <= number < len(calls.calls) for number in calls.claims.values()):
+            return calls
+    return StoredCalls()
 
 
 def _path(course: Course, exercise_id: str) -> Path:

@@ -4,6 +4,7 @@ The kit judges each answer by running code. It names no defect and no line to ch
 """
 
 import contextlib
+import re
 import time
 from collections.abc import Callable, Collection
 
@@ -15,10 +16,14 @@ from grader.report.check_names import check_name, check_names
 from grader.report.console import judging_note
 from grader.report.findings import sentence
 from grader.report.guide import (
+    ClaimAnswer,
+    Meaning,
     answer_now_lines,
     answered_lines,
     card_title,
     claim_lines,
+    defect_title,
+    error_texts,
     example_of,
     form_lines,
     happens_lines,
@@ -33,18 +38,20 @@ from grader.spec.exercise import Defect, Exercise
 from grader.spec.loading import load_exercise
 from grader.spec.paths import Course
 from grader.spec.seeds import secret_seed
-from grader.student.cards import Card, Question, predictions, which_reason, which_test
+from grader.student.call_words import advice_without_values, call_words
+from grader.student.cards import Card, Question, first_sentence, predictions, which_reason, which_test
+from grader.student.claim_forms import ValueClaim, parse_claim
 from grader.student.claims import withhold
 from grader.student.conversation import Conversation
 from grader.student.evidence import (
     StoredCall,
+    StoredCalls,
     answer_claims,
     find_call,
-    load_call,
+    load_calls,
     moved_claim,
-    parse_claim,
     source_of,
-    store_call,
+    store_calls,
 )
 from grader.student.explanations import explained_exercise, load_explained
 from grader.student.progress import load_progress, save_progress
@@ -56,6 +63,9 @@ from grader.verdict.judge import Judge, open_judge
 from grader.verdict.verdict import Result, Verdict, can_be_examined, refuse
 
 ENOUGH_EVIDENCE = 2
+EXPECTED = "  Do you expect this of right code? y, n, or Enter if you don't know: "
+YES_OR_NO = {"y", "yes", "n", "no"}
+HELP = {"help", "h", "?"}
 MAX_CAUSES = 3
 
 NAMES = {Card.PREDICT: "Predict", Card.LOCATE: "Locate", Card.FIX: "Fix", Card.EXPLAIN: "Explain"}
@@ -71,10 +81,17 @@ WHOLE_HUNTS, HALF_HUNTS = 2, 4
 
 
 def guide_hunt(
-    course: Course, exercise_id: str, talk: Conversation, cards: Collection[Card], *, is_recorded: bool
+    course: Course,
+    exercise_id: str,
+    talk: Conversation,
+    cards: Collection[Card],
+    *,
+    seed: int | None = None,
+    is_recorded: bool,
 ) -> None:
     """Show the given cards; without any, the cards that are due. Record verdicts if `is_recorded`.
 
+    Inputs come from `seed`; without it, from the seed of the last guide, or of the page that the student saw last.
     Raise `UsageError` if no check can run on the file.
     """
     choice = talk.read_file()
@@ -83,7 +100,7 @@ def guide_hunt(
         raise UsageError(f"{name} cannot run yet; python -m grader {exercise_id} says why")
     with open_judge(course, first=exercise_id) as judge:
         with judging_note(choice.path.name):
-            verdict = judge(exercise_id, choice.read, name, secret_seed())
+            verdict = judge(exercise_id, choice.read, name, _seed(course, exercise_id, seed))
         if not verdict.was_checked():
             raise UsageError(f"{name} cannot run yet; python -m grader {exercise_id} says why")
         exercise = load_exercise(course.description(exercise_id))
@@ -91,6 +108,12 @@ def guide_hunt(
         if is_recorded:
             record_shown(course, choice.read, verdict, is_attempt=False)
         _Hunt(course, exercise, judge, talk, choice.read, verdict, is_recorded=is_recorded).run(cards)
+
+
+def _seed(course: Course, exercise_id: str, given: int | None) -> int:
+    """Return the given seed, else that of the last guide or page, else a new one."""
+    progress = load_progress(course, exercise_id)
+    return next((each for each in (given, progress.guide.seed, progress.seed) if each is not None), secret_seed())
 
 
 def due_cards(course: Course, exercise: Exercise, *, is_fixed: bool) -> list[Card]:
@@ -125,6 +148,8 @@ class _Hunt:
         self._course, self._exercise, self._judge, self._talk = course, exercise, judge, talk
         self._submission, self._verdict, self._is_recorded = submission, verdict, is_recorded
         self._record = load_progress(course, exercise.id).guide
+        self._explained_on_page: set[str] = set()
+        """The fixed defects that a page of this session explained."""
 
     def run(self, cards: Collection[Card]) -> None:
         is_fixed = self._verdict.outcome is Result.FIXED
@@ -134,8 +159,7 @@ class _Hunt:
                 "You have been guided often enough in this theme, so no card is due.",
                 f"To see one: {self._command('--card 1')}",
             )
-        if not self._record.started:
-            self._store(started=time.time())
+        self._store(started=self._record.started or time.time(), seed=self._verdict.seed)
         steps: dict[Card, Callable[[], None]] = {
             Card.PREDICT: self._predict,
             Card.LOCATE: self._locate,
@@ -143,11 +167,20 @@ class _Hunt:
             Card.EXPLAIN: self._explain,
         }
         if {Card.PREDICT, Card.LOCATE} & {*shown}:
-            seed = f"The guide draws its inputs from seed {self._verdict.seed}"
-            self._say(f"{seed}, so its numbers differ from the numbers on the page.", style="dim")
+            self._say(self._seed_words(), style="dim")
         for card in shown:
             self._show(*card_title(card, NAMES[card], AIMS[card]))
             steps[card]()
+
+    def _seed_words(self) -> str:
+        """Return a sentence about the seed, which may differ from that of the page that the student saw last."""
+        seed, last = self._verdict.seed, load_progress(self._course, self._exercise.id).seed
+        inputs = f"The guide draws its inputs from seed {seed}"
+        if last is None:
+            return f"{inputs}."
+        if last == seed:
+            return f"{inputs}, like the last page."
+        return f"{inputs}, so its numbers differ from the numbers on the page, which has seed {last}."
 
     def _predict(self) -> None:
         for prediction in predictions(self._exercise, self._verdict):
@@ -161,49 +194,72 @@ class _Hunt:
 
     def _locate(self) -> None:
         call, listed = find_call(self._judge, self._exercise, self._submission, self._verdict)
-        values = listed.values
-        if call.check or load_call(self._course, self._exercise.id) is None:
-            call = structs.replace(call, source=source_of(self._submission))
-            store_call(self._course, self._exercise.id, call)
+        call = structs.replace(call, source=source_of(self._submission))
+        store_calls(self._course, self._exercise.id, self._calls().with_call(call))
         if not listed.has_values():
-            self._say("Your file fails before it computes a value that you could make a claim about.")
+            self._say(
+                "Your file fails before it computes a value that you could make a claim about.",
+                call_words(self._exercise, call),
+                *error_texts(listed.error),
+                f"Go on to the third card: {self._command('--card 3')}",
+            )
             return
-        self._show(*value_lines(values, self._note_on(call)))
-        self._show(*form_lines(example_of(self._exercise, values)))
+        self._show(*value_lines(listed, self._notes_on(call)))
+        forms = form_lines(example_of(self._exercise, listed.values))
+        self._show(*forms)
         found = 0
         text = self._talk.ask("claim> ")
         while text:
-            text, is_evidence = self._claim(text, call)
+            if text.lower() in HELP:
+                self._show(*forms)
+                text = self._talk.ask("claim> ")
+                continue
+            text, is_evidence = self._claim(text, call, has_returned=listed.error is None)
             found += is_evidence
             if is_evidence and found == ENOUGH_EVIDENCE:
                 self._say("Two answers that you did not expect: read the code that makes these values.")
             text = text or self._talk.ask("claim> ")
 
-    def _note_on(self, call: StoredCall) -> str:
+    def _notes_on(self, call: StoredCall) -> list[str]:
+        """Return sentences about a call: its check, its arguments, and what to do if no value can be wrong."""
+        words = call_words(self._exercise, call)
         if not call.check:
-            return "Your file makes these values in an ordinary call, in this order:"
+            return [words, "Your file makes these values in this ordinary call, in this order:"]
         name = check_name(call.check, check_names(self._exercise))
-        return f'The check "{name}" fails. In one of its calls, your file makes these values, in this order:'
+        kinds = {each.check: each.finding.kind for each in self._verdict.checks if each.finding is not None}
+        repeat = "" if self._talk.in_notebook else command("try", self._exercise.id)
+        advice = advice_without_values(kinds[call.check], repeat) if call.check in kinds else ""
+        return [
+            f'The check "{name}" fails. {words}',
+            *([advice] if advice else []),
+            "In this call, your file makes these values, in this order:",
+        ]
 
-    def _claim(self, text: str, call: StoredCall) -> tuple[str | None, bool]:
+    def _claim(self, text: str, call: StoredCall, *, has_returned: bool) -> tuple[str | None, bool]:
         """Answer a claim. Return the next claim if it was typed already, and whether the answer is evidence."""
         try:
             claim = parse_claim(text)
         except UsageError as error:
             self._say(f"  {error}", style="yellow")
             return None, False
-        answer = answer_claims(self._judge, self._exercise.id, self._submission, call, [claim])[0]
+        answer = ClaimAnswer(is_true=None, evidence="the call returned nothing, because an exception ended it")
+        if has_returned or claim.value != "returned":
+            answer = answer_claims(self._judge, self._exercise.id, self._submission, call, [claim])[0]
         self._show(*claim_lines(answer))
         if answer.is_true is None:
             return None, False
         if answer.is_true:
             self._record_true_claim()
-        verdict = self._talk.ask("  Is this answer what you expect of right code? y or n, Enter if you don't know: ")
-        if verdict is not None and verdict.lower() not in ("y", "yes", "n", "no"):
-            return verdict, False
-        is_evidence = verdict is not None and verdict.lower().startswith("n")
+        expected = self._talk.ask(EXPECTED)
+        while expected is not None and expected.lower() not in YES_OR_NO and " " not in expected:
+            self._say("  y, n or Enter", style="yellow")
+            expected = self._talk.ask(EXPECTED)
+        if expected is not None and expected.lower() not in YES_OR_NO:
+            return expected, False
+        is_evidence = expected is not None and expected.lower().startswith("n")
         if is_evidence:
             self._store(evidence={**self._record.evidence, text: answer.is_true})
+            store_calls(self._course, self._exercise.id, self._calls().with_claim(text))
         return None, is_evidence
 
     def _record_true_claim(self) -> None:
@@ -223,9 +279,8 @@ class _Hunt:
             self._say(f"Change your cell and run it, then %grade {self._exercise.id}")
             return
         while self._verdict.outcome is not Result.FIXED:
-            if (
-                self._talk.ask("Edit your file, then type g to grade it, or press Enter to go on: ") or ""
-            ).lower() != "g":
+            answer = self._talk.ask("Edit your file, then type g to grade it, or press Enter to go on: ") or ""
+            if answer.lower() != "g":
                 return
             choice = self._talk.read_file()
             name = self._course.shown(choice.path)
@@ -241,6 +296,7 @@ class _Hunt:
                 record_shown(self._course, choice.read, self._verdict)
             progress = load_progress(self._course, self._exercise.id)
             self._talk.show_verdict(self._verdict, self._explained(), progress)
+            self._explained_on_page = {each.id for each in self._verdict.defects if each.status is DefectStatus.FIXED}
 
     def _show_state(self) -> None:
         verdict, progress = self._verdict, load_progress(self._course, self._exercise.id)
@@ -258,55 +314,97 @@ class _Hunt:
         explained = self._explained()
         statuses = {each.id: each.status for each in self._verdict.defects}
         fixed = [each for each in explained.defects if statuses.get(each.id) is DefectStatus.FIXED]
-        call = load_call(self._course, self._exercise.id)
         if not fixed:
             self._say(
                 "This card explains defects that you have fixed.",
                 f"After your first fix, run {self._command('--card 4')}",
             )
             return
-        if call is not None:
-            self._answer_evidence_again(call)
+        self._answer_evidence_again()
         others = _known_defects(self._course, self._exercise)
         for defect in fixed:
-            if not defect.is_explained():
-                self._say(
-                    f"Why it mattered is explained when you hand in. Write a test that catches it: see {TRAP_PAGE}."
-                )
-                continue
-            questions = [which_reason(explained, defect, others)]
-            if call is not None and defect.id in call.defects:
-                name = check_name(call.check, check_names(self._exercise))
-                questions.append(which_test(defect, name))
-            for question in questions:
-                if question is not None:
-                    is_right = self._question(question)
-                    self._show(*answered_lines(is_right=is_right, right=question.options[question.right]))
-            self._say(story(defect), f"Write a test that catches it: see {TRAP_PAGE}.")
+            if defect.is_explained():
+                self._explain_defect(explained, defect, others)
+        if locked := [each for each in fixed if not each.is_explained()]:
+            self._say(self._when_explained(locked))
+        self._say(f"Write a test that catches what you fixed: see {TRAP_PAGE}.")
 
-    def _answer_evidence_again(self, call: StoredCall) -> None:
-        """Answer again, on the fixed file, the claims that the student called wrong; count changed answers."""
+    def _explain_defect(self, explained: Exercise, defect: Defect, others: list[Defect]) -> None:
+        """Ask why a fixed defect mattered and which test catches it, then give the rest of its explanation."""
+        self._show(*defect_title(defect.title))
+        reason = which_reason(explained, defect, others)
+        questions = [reason]
+        check = self._calls().catching.get(defect.id)
+        if check is not None:
+            questions.append(which_test(defect, check_name(check, check_names(self._exercise))))
+        for question in questions:
+            if question is not None:
+                is_right = self._question(question)
+                self._show(*answered_lines(is_right=is_right, right=question.options[question.right]))
+        if defect.id in self._explained_on_page:
+            return
+        text = story(defect)
+        if reason is not None:
+            text = text.removeprefix(first_sentence(defect.why)).strip()
+        self._say(*([text] if text else []))
+
+    def _when_explained(self, locked: list[Defect]) -> str:
+        """Return when the explanation of fixed defects of a sealed edition comes."""
+        numbers = self._exercise.numbers()
+        names = [f"defect {numbers[each.id]}" for each in locked]
+        when = "once all defects are fixed, or when you hand in" if self._has_locks() else "when you hand in"
+        return f"Why {' and '.join(names)} mattered is explained {when}."
+
+    def _has_locks(self) -> bool:
+        return self._course.explanations(self._exercise.id).is_file()
+
+    def _calls(self) -> StoredCalls:
+        return load_calls(self._course, self._exercise.id)
+
+    def _answer_evidence_again(self) -> None:
+        """Answer again, in its own call, each claim whose answer the student called wrong; count changed answers."""
         if not self._record.evidence:
             return
         self._say("You said that these answers are not as they should be. The answers for your file as it is now:")
-        after = source_of(self._submission)
-        earlier = [parse_claim(text) for text in self._record.evidence]
-        claims = [moved_claim(claim, call.source, after) for claim in earlier]
-        answers = answer_claims(self._judge, self._exercise.id, self._submission, call, claims)
-        contradicted = set(self._record.contradicted)
-        asked = zip(self._record.evidence.items(), earlier, claims, answers, strict=True)
-        for (text, before), first, claim, answer in asked:
-            contradicted |= {text} if answer.is_true is not None and answer.is_true is not before else set()
+        calls = self._calls()
+        for text, before in self._record.evidence.items():
+            call, claim = calls.call_of(text), parse_claim(text)
+            moved, now = claim, ClaimAnswer(is_true=None, evidence="it is about another call")
+            if call is not None:
+                moved = moved_claim(claim, call.source, source_of(self._submission))
+                now = answer_claims(self._judge, self._exercise.id, self._submission, call, [moved])[0]
+            meaning = self._meaning(text, claim, before=before, now=now, is_stored=call is not None)
+            if meaning.is_trace():
+                self._store(contradicted=sorted({*self._record.contradicted, text}))
             lines = answer_now_lines(
                 text,
                 before=before,
-                now=answer,
-                line=claim.line if claim.line != first.line else 0,
-                is_fixed=self._verdict.outcome is Result.FIXED,
+                now=now,
+                line=moved.line if moved.line != claim.line else 0,
+                meaning=meaning,
                 command=self._command("--card 2"),
             )
             self._show(*lines)
-        self._store(contradicted=sorted(contradicted))
+
+    def _meaning(self, text: str, claim: ValueClaim, *, before: bool, now: ClaimAnswer, is_stored: bool) -> Meaning:
+        """Return what follows from the answer to a claim. An answer that an edit changed remains a trace of a bug."""
+        if now.is_true is not None and now.is_true is not before:
+            return Meaning.CHANGED
+        if text in self._record.contradicted:
+            return Meaning.CHANGED_EARLIER
+        if not is_stored:
+            return Meaning.NOT_STORED
+        if now.is_true is None:
+            return Meaning.UNREACHED if self._has_name(claim.value) else Meaning.REMOVED
+        statuses = {each.status for each in self._verdict.defects}
+        is_right = self._verdict.outcome is Result.FIXED and statuses <= {DefectStatus.FIXED}
+        return Meaning.RIGHT if is_right else Meaning.UNDECIDED
+
+    def _has_name(self, value: str) -> bool:
+        """Return whether the student's file contains a name, so that no message calls it removed."""
+        name = value.rpartition(".")[2]
+        texts = [each.text for each in self._submission.chunks]
+        return name == "returned" or any(re.search(rf"\b{re.escape(name)}\b", each) for each in texts)
 
     def _explained(self) -> Exercise:
         return load_explained(self._course, self._exercise.id, self._submission, self._verdict)
@@ -316,7 +414,7 @@ class _Hunt:
         self._show(*question_lines(question.text, question.options))
         answer = self._talk.ask("number> ")
         while answer and not (answer.isascii() and answer.isdecimal() and 1 <= int(answer) <= len(question.options)):
-            self._say(f"  a number from 1 to {len(question.options)}, or Enter to skip", style="yellow")
+            self._say(f"  a number from 1 to {len(question.options)}, Enter to skip, or q to leave", style="yellow")
             answer = self._talk.ask("number> ")
         return int(answer) - 1 == question.right if answer else None
 
@@ -333,9 +431,8 @@ class _Hunt:
         save_progress(self._course, self._exercise.id, structs.replace(progress, guide=self._record))
 
     def _command(self, options: str) -> str:
-        return command(
-            "guide", self._exercise.id, options, shell=Shell.NOTEBOOK if self._talk.in_notebook else Shell.TERMINAL
-        )
+        shell = Shell.NOTEBOOK if self._talk.in_notebook else Shell.TERMINAL
+        return command("guide", self._exercise.id, options, shell=shell)
 
 
 TRAP_PAGE = '"The trap" in exercises/README.md'

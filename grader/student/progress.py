@@ -49,6 +49,8 @@ def remember_verdict(course: Course, verdict: Verdict, *, is_attempt: bool = Tru
         attempts=[*before.attempts, *([attempt] if is_attempt else [])][-MAX_ATTEMPTS:],
         best=max(filter(None, (before.best, attempt)), key=Attempt.rank),
     )
+    if is_attempt and verdict.was_checked():
+        progress = msgspec.structs.replace(progress, seed=verdict.seed)
     if verdict.outcome is not Result.NOT_GRADABLE:
         progress = msgspec.structs.replace(
             progress,

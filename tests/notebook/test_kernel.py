@@ -175,7 +175,7 @@ def test_the_folder_names_the_exercise_and_what_a_terminal_obeys_is_spelled_out(
 def test_the_guide_answers_about_the_cells_and_skips_what_nobody_answers(outputs) -> None:
     page = said(outputs["guide"])
     assert "✓ What happens: at batch=1, tokens=3" in page
-    assert "claim> attn_weights sums_to_one\n  true: its rows sum to 1, 1, 1" in page
+    assert "claim> attn_weights sums_to_one\n  true: its rows sum to 1" in page
     assert "· What should happen: at this sample alone" in said(outputs["guide without answers"])
 
 

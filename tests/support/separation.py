@@ -9,9 +9,9 @@ from msgspec import structs
 from grader.report.guide import ListedValue
 from grader.spec.exercise import Exercise
 from grader.spec.fields import shape_of
+from grader.student.claim_forms import ValueClaim
 from grader.student.evidence import (
     StoredCall,
-    ValueClaim,
     answer_claims,
     moved_line,
     source_of,

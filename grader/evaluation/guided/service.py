@@ -11,7 +11,8 @@ from grader.report.guide import example_of, forms_with
 from grader.spec.loading import load_exercise
 from grader.spec.paths import Course
 from grader.student.cards import predictions
-from grader.student.evidence import StoredCall, ValueClaim, answer_claims, find_call, moved_claim, parse_claim
+from grader.student.claim_forms import ValueClaim, parse_claim
+from grader.student.evidence import StoredCall, answer_claims, find_call, moved_claim
 from grader.submission.submission import submission_from_text
 from grader.verdict.judge import Judge, open_judge
 
