@@ -35,12 +35,12 @@ def test_the_formula_in_float64(subject, gaussian):
 
 
 def test_some_rows_of_a_long_text(subject, gaussian):
-    m, x = subject(2, 1, 10.0), 3 * gaussian(1, 2200, 2)
+    m, x = subject(4, 1, 256.0), 3 * gaussian(1, 2200, 4)  # turned by p and by p / 16, which float32 holds exactly
     with torch.no_grad():
         found = m(x)
     w, rows = m.state_dict(), torch.tensor([0, 300, 600, 1100, 2190])
     q, k, v = (F.linear(x, w[f"to_{name}.weight"]) for name in "qkv")
-    scores = turned(q, 10.0)[:, rows] @ turned(k, 10.0).mT / 2**0.5
+    scores = turned(q, 256.0)[:, rows] @ turned(k, 256.0).mT / 4**0.5
     weights = scores.masked_fill(torch.arange(2200) > rows[:, None], -torch.inf).softmax(-1)
     assert torch.allclose(found[:, rows], F.linear(weights @ v, w["to_out.weight"], w["to_out.bias"]), atol=1e-2)
 
