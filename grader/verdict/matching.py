@@ -24,11 +24,8 @@ MAX_VARIANTS, MAX_COMPARED = 4, 2
 
 TOKEN = re.compile(r"\w+|[^\w\s]")
 
-WITHOUT_DEVIATION = {
-    *(FailureKind.LEAK, FailureKind.MIXING, FailureKind.SUM, FailureKind.SUM_NEARLY),
-    *(FailureKind.NO_DROPOUT, FailureKind.DROPOUT_ELSEWHERE),
-}
-"""Kinds without a deviation, whose findings can be compared instead."""
+MEASURED = {FailureKind.LEAK, FailureKind.MIXING, FailureKind.SUM, FailureKind.SUM_NEARLY}
+"""Kinds whose findings show a measured number in place of a deviation."""
 
 
 def compare_deviations(clues: Clues, examination: Examination, matching_variants: list[Examination]) -> Clues:
@@ -80,8 +77,7 @@ def find_partial_fixes(
     compared = {
         check
         for checks in uncertain.values()
-        for check in checks[:MAX_COMPARED]
-        if _can_compare(failures[check], examination)
+        for check in [each for each in checks if _can_compare(failures[each], examination)][:MAX_COMPARED]
     }
     partial_fixes: dict[str, set[str]] = {}
     for name, defect in _variants_with(uncertain, comparison.matching_variants)[:MAX_VARIANTS]:
@@ -120,7 +116,7 @@ def _may_fail_after_values(outcome: Outcome, signatures: Mapping[str, str]) -> b
 def _can_compare(outcome: Outcome, examination: Examination) -> bool:
     """Return whether a failure can be compared: it has numbers, or it is a print, or a crash in some operation."""
     kind = outcome.finding.kind if outcome.finding else None
-    is_numeric = outcome.check in examination.deviations or kind in WITHOUT_DEVIATION
+    is_numeric = outcome.check in examination.deviations or kind in MEASURED
     return is_numeric or kind is FailureKind.PRINTS or outcome.status is Status.CRASHED
 
 
