@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from grader.checks.context import Context
 from grader.checks.outcome import FailurePoint
-from grader.checks.proxies import ModuleProxy, Pass, SubjectFactory, Tensors
+from grader.checks.proxies import MisfitError, ModuleProxy, Pass, SubjectFactory, Tensors
 from grader.checks.questions import BuildModule, CallMethod, Question
 from grader.checks.reference import draw_cotangents
 from grader.checks.reference_cache import ReferenceCache
@@ -38,8 +38,8 @@ class Answers(Struct, frozen=True, kw_only=True):
     """A submission's answers to the questions that checks ask the reference.
 
     `tensors` has the answers of each size case in order, flat, floating-point and on the CPU. `incomplete` names the
-    size cases that a failed check ended: the submission may know more answers there. A size case that an exception of
-    the submission ended is complete.
+    size cases that a failed check ended: the submission may know more answers there. A size case that the submission
+    ended, by an exception or by parameters that do not fit, is complete.
     """
 
     tensors: dict[str, list[torch.Tensor]] = {}
@@ -110,7 +110,7 @@ def mirrored_answers(
                     try:
                         run_at(check, Context(subject=subject, reference=cache, exercise=exercise), plan, point)
                     except SizeCaseFailedError as failed:
-                        if not isinstance(failed.error, SubjectRaisedError):
+                        if not isinstance(failed.error, SubjectRaisedError | MisfitError):
                             incomplete.add(size_case.name)
                     asked = cache.questions_and_answers().get(check.id, {}).get(size_case.name, ())
                     tensors[size_case.name] = answers_in(asked)
