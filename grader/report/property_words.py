@@ -43,7 +43,7 @@ WORDS: dict[type[Property], PropertyWords] = {
     MaskHides: PropertyWords(passes="Changing a token that every sample's mask hides changed no other output."),
     RowsSumToOne: PropertyWords(passes="The attention weights of each query added up to 1."),
     SamplesDoNotMix: PropertyWords(
-        passes="Changing one sample changed no other sample's output.", promise="Samples do not affect each other."
+        passes="Changing one sample changed no other sample's {output}.", promise="Samples do not affect each other."
     ),
     SamplesInAnyOrder: PropertyWords(passes="Samples in another order, or in two parts, gave the same outputs."),
     PaddingChangesNothing: PropertyWords(passes="Cutting off the padding changed no output."),
@@ -52,7 +52,7 @@ WORDS: dict[type[Property], PropertyWords] = {
         passes="Nothing was dropped in evaluation.", promise="Dropout acts in training mode only."
     ),
     DropoutActsOnWeights: PropertyWords(passes="Each {called} was dropped independently."),
-    EveryParameterLearns: PropertyWords(passes="Every parameter got a gradient."),
+    EveryParameterLearns: PropertyWords(passes="Every parameter that learns got a gradient."),
     MatchesReference: PropertyWords(name="values"),
     AttributeMatchesReference: PropertyWords(name="attributes"),
     AttributeEquals: PropertyWords(name="attributes"),

@@ -8,7 +8,7 @@ from grader.report.causes import Cause, hiding_crash, shown_causes
 from grader.report.property_words import WORDS, words_for
 from grader.spec.exercise import Exercise
 from grader.spec.fields import MadeInput, shape_of
-from grader.spec.properties import DropoutActsOnWeights, FutureDoesNotLeak, Property
+from grader.spec.properties import DropoutActsOnWeights, FutureDoesNotLeak, Property, SamplesDoNotMix
 from grader.verdict.verdict import Verdict
 
 MAX_SENTENCES = 3
@@ -49,5 +49,8 @@ def _sentence(check: Property, exercise: Exercise, *, without: list[str]) -> str
         shape = shape_of(check.all_inputs(exercise.interface)[check.input])
         axis = str(shape[check.axis]) if isinstance(shape[check.axis], str) else axis
     called = check.called if isinstance(check, DropoutActsOnWeights) else ""
-    observed = words_for(check).passes.format(axis=axis, called=called)
+    output = "output"
+    if isinstance(check, SamplesDoNotMix) and len(exercise.interface.outputs) > 1:
+        output = f"output {check.output}"
+    observed = words_for(check).passes.format(axis=axis, called=called, output=output)
     return f"Without {' and '.join(without)}: {observed[:1].lower()}{observed[1:]}" if without else observed

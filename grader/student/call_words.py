@@ -42,7 +42,9 @@ def call_words(exercise: Exercise, call: StoredCall) -> str:
         return f"The call: {name}, with {', '.join([*built, *inputs]) or 'no arguments'}."
     mode = "training" if made.training else "evaluation"
     method = f", method {made.method}" if made.method and not is_variation else ""
-    return f"The call: {name}({', '.join(built)}) in {mode} mode{method}, with {', '.join(inputs) or 'no inputs'}."
+    several = " It may call your module several times; the values are those of the last call." if is_variation else ""
+    inputs_words = ", ".join(inputs) or "no inputs"
+    return f"The call: {name}({', '.join(built)}) in {mode} mode{method}, with {inputs_words}.{several}"
 
 
 def _arguments(values: Mapping[str, Value]) -> list[str]:

@@ -63,7 +63,7 @@ from grader.verdict.judge import Judge, open_judge
 from grader.verdict.verdict import Result, Verdict, can_be_examined, refuse
 
 ENOUGH_EVIDENCE = 2
-EXPECTED = "  Do you expect this of right code? y, n, or Enter if you don't know: "
+EXPECTED = "  Would right code give the same answer? y, n, or Enter if you don't know: "
 YES_OR_NO = {"y", "yes", "n", "no"}
 HELP = {"help", "h", "?"}
 MAX_CAUSES = 3
@@ -352,7 +352,8 @@ class _Hunt:
         """Return when the explanation of fixed defects of a sealed edition comes."""
         numbers = self._exercise.numbers()
         names = [f"defect {numbers[each.id]}" for each in locked]
-        when = "once all defects are fixed, or when you hand in" if self._has_locks() else "when you hand in"
+        may_open = self._has_locks() and any(each.status is not DefectStatus.FIXED for each in self._verdict.defects)
+        when = "once all defects are fixed, or when you hand in" if may_open else "when you hand in"
         return f"Why {' and '.join(names)} mattered is explained {when}."
 
     def _has_locks(self) -> bool:

@@ -17,7 +17,7 @@ def test_weights_and_locks_are_read_as_they_were_written(tmp_path):
         "without_weights": [{}],
         "without_modules": [],
     }
-    lock = Lock(places=[Place(index=3, step=0.5)], salt=b"salt", text=b"text")
+    lock = Lock(places=[Place(answer="values/0", index=3, step=0.5)], salt=b"salt", text=b"text")
     written = LockedExplanations(seed=7, weights=weights, locks={"1": lock})
     path = tmp_path / "explanations.safetensors"
     path.write_bytes(written.content())
