@@ -8,7 +8,7 @@ from grader.report.causes import Cause, hiding_crash, shown_causes
 from grader.report.property_words import WORDS, words_for
 from grader.spec.exercise import Exercise
 from grader.spec.fields import MadeInput, shape_of
-from grader.spec.properties import DropoutActsOnWeights, FutureDoesNotLeak, Property, SamplesDoNotMix
+from grader.spec.properties import DropoutActsOnWeights, FutureDoesNotLeak, MatchesReference, Property, SamplesDoNotMix
 from grader.verdict.verdict import Verdict
 
 MAX_SENTENCES = 3
@@ -38,6 +38,8 @@ def _says_only_a_value(cause: Cause) -> bool:
 
 def _optional_inputs(check: Property, exercise: Exercise) -> set[str]:
     """Return the tensors that a check passes to the module beside the interface's own inputs, such as a mask."""
+    if isinstance(check, MatchesReference) and check.method:
+        return set()  # inputs of another method
     tensors = {name for name, spec in check.inputs.items() if isinstance(spec, list | MadeInput)}
     return tensors - exercise.interface.inputs.keys()
 
