@@ -6,7 +6,7 @@ written out. This runs in the student's own process.
 """
 
 import keyword
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import takewhile
 from pathlib import Path
 from types import ModuleType
@@ -70,6 +70,8 @@ class _Writer:
         self._builds = {each.number: each for each in builds}
         self._mode: dict[int, bool] = {}
         self._outs: dict[int, str] = {}
+        self._kept: set[str] = set()
+        """The inputs that a call in a calling variant has changed, each with its first value in another variable."""
         adapter = None if any(each.variation for each in builds) else replay.adapter  # a variation is a module
         experiment = EXPERIMENTS.get(adapter.module) if adapter is not None else None
         can_repeat = experiment is not None and all(map(experiment.can_repeat, map(_constructor_arguments, builds)))
@@ -242,7 +244,7 @@ class _Writer:
         if self._replay.ending.relation is Relation.CODE:
             name, assigned = f"outs[{call.number}]", f"outs.append({code})"
         else:
-            name = "out" if len(self._calls) == 1 else f"out{len(self._outs) + 1}"
+            name = self._name_of_out()
             assigned = f"{name} = {code}"
         self._outs[call.number] = name
         if is_without_gradients:
@@ -253,6 +255,10 @@ class _Writer:
         if is_printed and self._is_short_enough(call):
             shown = f"{name}.detach()" if call.is_tensor else name
             yield f'print("{name} =", {shown})'
+
+    def _name_of_out(self) -> str:
+        """Return a new name for what the next call returns."""
+        return "out" if len(self._calls) == 1 else f"out{len(self._outs) + 1}"
 
     def _is_short_enough(self, call: MadeCall) -> bool:
         return call.is_small and (len(self._calls) <= 3 or call is self._calls[-1])  # noqa: PLR2004 - enough to look at
@@ -273,8 +279,14 @@ class _Writer:
         name, variant, build = self._modules[call.module], call.variant, self._builds[call.module]
         history, is_double = variant.history, variant.dtype is Dtype.FLOAT64
         tensors = {key: self._argument(each) for key, each in call.arguments.items() if isinstance(each, TensorValue)}
-        for key, variable in tensors.items():
-            yield from _laid_out(variable, variant.layout, call.sample_axes.get(key))
+        yield from self._inputs_as_given(dict.fromkeys(tensors.values()))
+        is_converted = history is History.CONVERTED
+        laid_out = [
+            line
+            for key, variable in tensors.items()
+            for line in _laid_out(variable, variant.layout, call.sample_axes.get(key))
+        ]
+        yield from [] if is_double and not is_converted else laid_out
         by_position = variant.arguments is Arguments.BY_POSITION
         text = ", ".join(arguments.values() if by_position else (f"{k}={v}" for k, v in arguments.items()))
         method = f".{call.method}" if call.method else ""
@@ -283,11 +295,11 @@ class _Writer:
             yield f"old, {name} = {name}, {constructed}"
             yield f"{name}.load_state_dict(old.state_dict())"
             yield f"{name}.train(old.training)"
-        is_converted = history is History.CONVERTED
         if is_double and not is_converted:
             yield f"{name} = {name}.double()"
         finer = "double() * (1 - 2**-26)"  # as the probe `finer` does, with digits that float32 has not
-        in_float64 = [f"{each} = {each}.{finer}" for each in dict.fromkeys(tensors.values()) if self._is_float(each)]
+        floats = [each for each in dict.fromkeys(tensors.values()) if self._is_float(each)]
+        in_float64 = [*(f"{each} = {each}.{finer}" for each in floats), *laid_out]  # a product is laid out anew
         if is_double and not is_converted:
             yield from in_float64
         if history is History.REBUILT:
@@ -299,7 +311,7 @@ class _Writer:
         yield from self._prepared_for_variant(call, name, f"{method}({text})")
         yield from in_float64 if is_converted else []
         code = f"{name}{method}({text})"
-        out = "out"
+        out = self._name_of_out()
         self._outs[call.number] = out
         if variant.gradients:
             yield f"with torch.{variant.gradients}():"
@@ -311,6 +323,13 @@ class _Writer:
             yield f"{indent}{name}{method}({', '.join(later)})  # other values in other tensors"
         if call.is_small:
             yield f'print("{out} =", {out}.detach())' if call.is_tensor else f'print("{out} =", {out})'
+
+    def _inputs_as_given(self, variables: Iterable[str]) -> Iterator[str]:
+        """Yield the lines that keep inputs if several calls are made in calling variants, and that restore them."""
+        if sum(bool(each.variant.changes()) for each in self._calls) > 1:
+            for variable in variables:
+                yield f"{variable} = given_{variable}" if variable in self._kept else f"given_{variable} = {variable}"
+                self._kept.add(variable)
 
     def _prepared_for_variant(self, call: MadeCall, name: str, code: str) -> Iterator[str]:
         """Yield the lines that prepare the module for a calling variant; `code` is the call without the module."""

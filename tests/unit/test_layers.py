@@ -51,6 +51,7 @@ LATE = {
     "grader.evaluation.fresh.service": "workers are forked before the checks are imported, and so torch",
     "grader.sandbox.server": "a worker that runs a trap's tests needs pytest, which grading does not",
     "grader.sandbox.nursery": "the nursery is known where torch is not imported, the server needs it",
+    "grader.student.call_words": "workers are forked before the checks are imported, and so torch",
     "grader.student.explanations": "imports torch only to open the explanation of a fix",
     "grader.student.evidence": "workers are forked before the checks are imported, and so torch",
     "grader.student.trial": "started as a program, it imports torch first",
