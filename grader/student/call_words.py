@@ -24,7 +24,7 @@ NOT_ABOUT_VALUES = {
     FailureKind.PRINTS: "The check is about printed text",
     FailureKind.SILENT: "The check is about printed text",
 }
-"""Failures at which every listed value may be right."""
+"""Kinds of failure that may occur although every listed value is right."""
 
 
 def call_words(exercise: Exercise, call: StoredCall) -> str:

@@ -16,6 +16,7 @@ from grader.report.findings import sentence
 from grader.sandbox.text import as_arguments
 from grader.spec.exercise import Defect, Exercise
 from grader.spec.fields import MadeInput, MaskKind, shape_of, sizes_of
+from grader.spec.problem import listed
 from grader.spec.properties import (
     DropoutActsOnWeights,
     DropoutOnlyInTraining,
@@ -192,7 +193,7 @@ def _settings(exercise: Exercise, check: Property) -> str:
     parts += [f"called by its method {check.method}"] if check.method else []
     masks = [] if isinstance(check, MaskHides) else [*_masks(check)]
     parts += [f"called with {' and '.join(masks)}"] if masks else []
-    return f"{interface.entry()} is {_listed_words(parts)}. " if parts else ""
+    return f"{interface.entry()} is {listed(parts)}. " if parts else ""
 
 
 IN_A_MODE = (MatchesReference, FutureDoesNotLeak, MaskHides, RowsSumToOne, SamplesDoNotMix)
@@ -211,11 +212,6 @@ def _masks(check: Property) -> Iterator[str]:
     for name, spec in check.inputs.items():
         if isinstance(spec, MadeInput) and spec.mask is not None:
             yield f"{MASKS[spec.mask]}, {name}" if name != "mask" else MASKS[spec.mask]
-
-
-def _listed_words(parts: Sequence[str]) -> str:
-    """Join words with commas and a last "and"."""
-    return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
 
 
 ORDINALS = ("first", "second", "third", "fourth")

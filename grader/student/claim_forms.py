@@ -1,4 +1,4 @@
-"""Claims about values as text: the forms that `guide` reads, and advice about lines that have none of them."""
+"""Claims about values as text: the forms that `guide` reads, and advice on lines in no such form."""
 
 import re
 from difflib import get_close_matches

@@ -66,7 +66,7 @@ class StoredCalls(Struct, frozen=True, kw_only=True):
         )
 
     def with_claim(self, text: str) -> "StoredCalls":
-        """Return the calls with a claim that was made in the last one."""
+        """Return the calls, with a new claim about the last one."""
         return structs.replace(self, claims={**self.claims, text: len(self.calls) - 1})
 
     def call_of(self, text: str) -> StoredCall | None:

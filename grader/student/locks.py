@@ -75,9 +75,9 @@ def make_lock(
 ) -> Lock | None:
     """Encrypt a text with a key that follows from right numbers and not from wrong ones.
 
-    `steps` is the size of a step in each answer. A wrong number that is missing differs from the right one. Return None
-    if there are not enough numbers in which each of the `wrong` differs: then the values that are compared at home do
-    not distinguish right from wrong.
+    `steps` maps each answer to the size of its steps. A missing number counts as wrong. Return None if there are not
+    enough numbers in which each of the `wrong` differs: then the values that are compared at home do not distinguish
+    right from wrong.
     """
     at = [(answer, index) for answer, found in right.items() for index in range(len(found))]
     flat = _in_line(right, right)

@@ -31,7 +31,7 @@ Weights = Mapping[str, list[Tensors]]
 ANSWERING = ("call", "call_each", "differentiate")
 
 TO_THE_END = sys.maxsize
-"""As many comparisons may fail, so that a check of a wrong submission asks all its questions."""
+"""The number of comparisons that may fail. No check reaches it, so a wrong submission gets all questions."""
 
 
 class Answers(Struct, frozen=True, kw_only=True):
@@ -100,20 +100,21 @@ def mirrored_answers(
         session.load()
         for check in exercise.checks:
             plan = size_cases_of(check, exercise, seed)
-            session.begin_check(has_full_time=True)
-            for size_case in plan.all():
-                if size_case.name in weights:
-                    subject = SubjectFactory(session)
-                    cache = ReferenceCache(MirrorReference(subject, weights[size_case.name]))
-                    cache.begin(check.id, seed, "float32")
-                    point = FailurePoint(size_case=size_case.name, grad=size_case.grad, comparisons=TO_THE_END)
-                    try:
-                        run_at(check, Context(subject=subject, reference=cache, exercise=exercise), plan, point)
-                    except SizeCaseFailedError as failed:
-                        if not isinstance(failed.error, SubjectRaisedError | MisfitError):
-                            incomplete.add(size_case.name)
-                    asked = cache.questions_and_answers().get(check.id, {}).get(size_case.name, ())
-                    tensors[size_case.name] = answers_in(asked)
+            answered = [each for each in plan.all() if each.name in weights]
+            if answered:
+                session.begin_check(has_full_time=True)
+            for size_case in answered:
+                subject = SubjectFactory(session)
+                cache = ReferenceCache(MirrorReference(subject, weights[size_case.name]))
+                cache.begin(check.id, seed, "float32")
+                point = FailurePoint(size_case=size_case.name, grad=size_case.grad, comparisons=TO_THE_END)
+                try:
+                    run_at(check, Context(subject=subject, reference=cache, exercise=exercise), plan, point)
+                except SizeCaseFailedError as failed:
+                    if not isinstance(failed.error, SubjectRaisedError | MisfitError):
+                        incomplete.add(size_case.name)
+                asked = cache.questions_and_answers().get(check.id, {}).get(size_case.name, ())
+                tensors[size_case.name] = answers_in(asked)
     return Answers(tensors=tensors, incomplete=frozenset(incomplete))
 
 

@@ -41,7 +41,7 @@ MAX_SHOWN = 8
 """The most numbers in a text of evidence."""
 
 MAX_NUMBERS = 6
-"""The most numbers of a tensor whose numbers are listed."""
+"""The numbers of a tensor are listed if it has at most this many."""
 
 MAX_ERROR = 200
 """The most characters of an exception's message."""
@@ -392,7 +392,7 @@ def _copied(value: Any) -> Any:
 
 
 def _part(value: Any, index: Index) -> Any:
-    """Return an element or a part of a tensor. The first number of an index of a tuple chooses one of its parts."""
+    """Return the part of a value at an index. In the index of a tuple, the first number chooses one of its parts."""
     if not index:
         return value
     if isinstance(value, tuple):
