@@ -79,7 +79,7 @@ def files() -> Iterator[object]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", files())
+@pytest.mark.parametrize("name", [*files()])
 def test_an_own_file_is_an_exercise_that_holds_at_the_second_proof(tmp_path: Path, name: str) -> None:
     course = Course(root=tmp_path)
     create_exercise(course, EXERCISE, FILES / f"{name}.py")
