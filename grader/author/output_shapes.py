@@ -6,6 +6,8 @@ from itertools import permutations
 from operator import add
 from typing import Any
 
+from msgspec import Struct
+
 from grader.author.sizes import FixedSizes
 from grader.spec.problem import blank, listed
 
@@ -20,26 +22,40 @@ REMARK_WIDTH = 76
 """The columns of a comment: a page wraps longer lines, so that they cannot be pasted."""
 
 
+class Correction(Struct, frozen=True, kw_only=True):
+    """The `outputs` of a description as its reference returns them, and `sizes` if an output needs a new size."""
+
+    outputs: list[list[str]]
+    sizes: list[dict[str, Any]] = []
+    remarks: list[str] = []
+    """Comments on sizes that only the author can write; these are blanks in `sizes`."""
+
+    def text(self) -> str:
+        """Return the lines of YAML to write into the description."""
+        lines = ["  outputs:", *(f"    - {_flow(shape)}" for shape in self.outputs)]
+        if self.sizes:
+            lines += [*self.remarks, "sizes:", *(f"  - {_flow(size_case)}" for size_case in self.sizes)]
+        return "\n".join(lines)
+
+
 def describe_shapes(
     shapes: Sequence[Sequence[tuple[int, ...]]], fixed_sizes: FixedSizes, random_sizes: Sequence[dict[str, Any]]
-) -> str:
-    """Return the lines of YAML for outputs of these shapes: `outputs`, and `sizes` if an output needs a new size.
+) -> Correction:
+    """Return the description of outputs of these shapes.
 
     A random size case leaves a blank for a new size that cannot be derived from other sizes.
     """
     size_cases, above = [dict(size_case) for size_case in fixed_sizes], [dict(size_case) for size_case in random_sizes]
-    lines, remarks = ["  outputs:"], list[str]()
+    outputs, remarks = list[list[str]](), list[str]()
     for index in range(len(shapes[0])):
         axes = zip(*(each[index] for each in shapes), strict=True)
-        lines.append(f"    - [{', '.join(_named_axis(axis, size_cases, above, remarks) for axis in axes)}]")
-    if size_cases != fixed_sizes:
-        lines += [*remarks, "sizes:", *(f"  - {_flow(size_case)}" for size_case in size_cases)]
-        lines += [f"  - {_flow(size_case)}" for size_case in above]
-    return "\n".join(lines)
+        outputs.append([_named_axis(axis, size_cases, above, remarks) for axis in axes])
+    sizes = [*size_cases, *above] if size_cases != fixed_sizes else []
+    return Correction(outputs=outputs, sizes=sizes, remarks=remarks)
 
 
-def _flow(size_case: dict[str, Any]) -> str:
-    return str(size_case).replace("'", "")
+def _flow(part: dict[str, Any] | list[str]) -> str:
+    return str(part).replace("'", "")
 
 
 def _named_axis(

@@ -6,6 +6,7 @@ from msgspec import Struct
 
 from grader.author.differential import ROUNDS
 from grader.author.mutants import Mutant
+from grader.author.output_shapes import Correction
 
 
 class MutantStatus(StrEnum):
@@ -17,7 +18,7 @@ class MutantStatus(StrEnum):
     EQUIVALENT = "equivalent"
 
 
-class Step(Struct, frozen=True, kw_only=True):
+class Step(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One step of a proof. It succeeds if there are no problems.
 
     `figures` is the number of cases, for the table. Each problem or warning says what is wrong and what to do.
@@ -27,6 +28,7 @@ class Step(Struct, frozen=True, kw_only=True):
     figures: str = ""
     problems: list[str] = []
     warnings: list[str] = []
+    correction: Correction | None = None
 
     def holds(self) -> bool:
         return not self.problems

@@ -7,7 +7,7 @@ from pathlib import Path
 import torch
 
 from grader.author.differential import SourceComparison
-from grader.author.output_shapes import describe_shapes
+from grader.author.output_shapes import Correction, describe_shapes
 from grader.author.proof import Step
 from grader.author.rewrites import rewrites_of
 from grader.checks.case import make_case, seed_draws
@@ -32,6 +32,8 @@ from grader.verdict.verdict import Result, Verdict
 
 SEEDS = (7, 81_423, 1_234_567, 20_260_101, 2_000_000_011)
 DTYPES = ("float32", "float64")
+
+OTHER_SHAPES = "the reference returns other shapes than interface.outputs says; write"
 
 ROUNDS_OF_REWRITES = 24
 """Experiments that compare a rewrite with the reference."""
@@ -72,18 +74,19 @@ def judge_exactly(source: WorkerSource, root: Path, exercise_id: str) -> list[St
         try:
             exercise, key = judge.open(exercise_id)
         except BrokenExerciseError as error:
-            remedy = _other_shapes(course, exercise_id) or "correct the reference or the check"
-            return [Step(name="scores", problems=[f"{error}; {remedy}"])]
+            correction = _other_shapes(course, exercise_id)
+            remedy = f"{OTHER_SHAPES}\n{correction.text()}" if correction else "correct the reference or the check"
+            return [Step(name="scores", problems=[f"{error}; {remedy}"], correction=correction)]
         write_product(course.key(exercise_id), encode_key(key))
         verdicts = _Verdicts(course, judge, exercise, key)
         return [verdicts.scores(), verdicts.attribution(), verdicts.alternatives(), verdicts.near_misses()]
 
 
-def _other_shapes(course: Course, exercise_id: str) -> str:
-    """Return the text for `outputs` if the reference returns other shapes; empty if it does not."""
+def _other_shapes(course: Course, exercise_id: str) -> Correction | None:
+    """Return the description of the shapes that the reference returns, if it returns others than described."""
     exercise = load_exercise(course.description(exercise_id))
     if not exercise.interface.kind.returns_outputs:
-        return ""
+        return None
     shapes: list[list[tuple[int, ...]]] = []
     expected = []
     try:
@@ -95,11 +98,10 @@ def _other_shapes(course: Course, exercise_id: str) -> str:
             shapes.append([tuple(each.shape) for each in outputs])
             expected.append([tuple(sizes_of(shape, sizes)) for shape in exercise.interface.outputs])
     except Exception:  # noqa: BLE001 - the checks report what the reference raises
-        return ""
+        return None
     if shapes == expected or len({tuple(map(len, each)) for each in shapes}) != 1:
-        return ""
-    lines = describe_shapes(shapes, exercise.fixed_sizes, exercise.random_sizes)
-    return f"the reference returns other shapes than interface.outputs says; write\n{lines}"
+        return None
+    return describe_shapes(shapes, exercise.fixed_sizes, exercise.random_sizes)
 
 
 class _Verdicts:

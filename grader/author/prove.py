@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec import structs
 
+from grader.author.corrected_copy import corrected_copy
 from grader.author.derived_files import derive_files, derive_schema, read_module
 from grader.author.differential import find_differences, match_equivalents
 from grader.author.model_trap import judge_model_trap
@@ -34,6 +35,7 @@ from grader.spec.exercise import Exercise
 from grader.spec.files import write_product
 from grader.spec.loading import read_exercise
 from grader.spec.paths import Course
+from grader.spec.problem import BLANK
 from grader.verdict.key_making import has_key
 
 T = TypeVar("T")
@@ -56,8 +58,14 @@ Advance = Callable[[int, int], None]
 def prove(course: Course, exercise_ids: list[str], advance: Advance, *, fresh: bool = False) -> list[Proof]:
     """Prove the exercises and return their proofs in the same order; `fresh` ignores records and caches.
 
-    Record each successful proof. A wrong description stops only its own proof; raise `SpecError` if all are wrong.
+    Record each successful proof. A wrong description stops only its own proof; raise `SpecError` if all are wrong. The
+    proof of an exercise that describes wrong outputs goes on with a copy that describes the reference's outputs.
     """
+    proofs = _prove_as_described(course, exercise_ids, advance, fresh=fresh)
+    return [_go_on(course, proof, advance) for proof in proofs]
+
+
+def _prove_as_described(course: Course, exercise_ids: list[str], advance: Advance, *, fresh: bool) -> list[Proof]:
     derive_schema(course)
     begun = [_begin(course, exercise_id, fresh=fresh) for exercise_id in exercise_ids]
     unfinished = [each for each in begun if isinstance(each, _UnfinishedProof)]
@@ -77,6 +85,20 @@ def prove(course: Course, exercise_ids: list[str], advance: Advance, *, fresh: b
     finally:
         pool.close()
     return [each.finish() if isinstance(each, _UnfinishedProof) else each for each in begun]
+
+
+def _go_on(course: Course, proof: Proof, advance: Advance) -> Proof:
+    """Return the proof with the results of a copy of the exercise, if a step knows how to correct the outputs."""
+    correction = next((step.correction for step in proof.steps if step.correction), None)
+    if correction is None or BLANK in correction.text():
+        return proof
+    with corrected_copy(course, proof.exercise, correction) as copy:
+        [copied] = _prove_as_described(copy, [proof.exercise], advance, fresh=False)
+    steps = {step.name: step for step in copied.steps if not step.correction}
+    steps |= {step.name: step for step in proof.steps if not step.holds()}
+    note = "all other results are those of a copy with these outputs"
+    steps |= {name: structs.replace(step, warnings=[note]) for name, step in steps.items() if step.correction}
+    return structs.replace(copied, steps=[*steps.values()])
 
 
 def _begin(course: Course, exercise_id: str, *, fresh: bool) -> "_UnfinishedProof | Proof":

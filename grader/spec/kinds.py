@@ -266,8 +266,9 @@ class TrainingStep(Kind):
     step_axes: ClassVar[Shape] = ["steps"]
     integers_below = "classes"
     outputs: ClassVar[list[Shape] | None] = [["steps", 8, "width"]]
-    fixed_batches = (6, 8, 9)
-    """The smallest batch: batch norm needs two samples, also in a half or a third of the batch."""
+    fixed_batches = (8, 9, 12)
+    """Batch norm needs two samples, also in the last half or third of the smallest batch or of one with a sample more.
+    """
     random_batches = ([8, 19], [130, 160], [37, 48], 4)
     suggestions = (
         Suggestion(names=re.compile(r"max_norm|clip|max_grad"), value=1000.0, is_required=False, other=0.001),

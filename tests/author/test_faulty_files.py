@@ -1,12 +1,12 @@
 """A faulty file becomes an exercise with a successful proof, by `new` and the lines that a proof proposes."""
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import yaml
 
+from grader.author.corrected_copy import correct
 from grader.author.new import create_exercise
 from grader.author.proof import Proof
 from grader.author.prove import prove
@@ -52,11 +52,10 @@ def fill_in(path: Path, was: object, fix: object) -> None:
 
 def paste(path: Path, proof: Proof) -> None:
     """Write the lines that the proof proposes: outputs and sizes, checks, and equivalents."""
-    description = yaml.safe_load(path.read_text(encoding="utf-8"))
-    for problem in (problem for step in proof.steps for problem in step.problems):
-        told = yaml.safe_load(problem.partition("says; write\n")[2])
-        description["interface"]["outputs"] = told.pop("outputs")
-        description |= told
+    text = path.read_text(encoding="utf-8")
+    for step in proof.steps:
+        text = correct(text, step.correction) if step.correction else text
+    description = yaml.safe_load(text)
     checks = dict.fromkeys(survivor.checks for survivor in proof.survivors if survivor.checks)
     description["checks"] += [check for text in checks for check in yaml.safe_load(text)]
     changes = dict.fromkeys(survivor.mutant.change() for survivor in proof.survivors if not survivor.checks)
@@ -64,22 +63,8 @@ def paste(path: Path, proof: Proof) -> None:
     path.write_text(yaml.safe_dump({**description, "equivalents": told}, sort_keys=False), encoding="utf-8")
 
 
-LATE = "the first proof corrects the outputs and tries no mutants, so a third one is needed"
-KNOWN_FAILURES = {
-    "accumulate": "a check trains its batch norm with a single sample",
-    **dict.fromkeys(("grucell", "pooling", "relbias"), LATE),
-}
-
-
-def files() -> Iterator[object]:
-    """Yield the names of the files; those that are known to fail are marked."""
-    for name in FIXES:
-        reason = KNOWN_FAILURES.get(name)
-        yield pytest.param(name, marks=pytest.mark.xfail(strict=True, reason=reason) if reason else ())
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [*files()])
+@pytest.mark.parametrize("name", [*FIXES])
 def test_an_own_file_is_an_exercise_that_holds_at_the_second_proof(tmp_path: Path, name: str) -> None:
     course = Course(root=tmp_path)
     create_exercise(course, EXERCISE, FILES / f"{name}.py")

@@ -621,7 +621,7 @@ def test_no_mutant_is_tried_if_the_reference_fails_its_checks(tmp_path: Path, mo
     """On one core, the first tasks judge the reference, and all mutants wait behind them."""
     monkeypatch.setattr("grader.author.prove.usable_cores", lambda: 1)
     course = Course(root=tmp_path)
-    small_exercise(course, "exercise_61", "torch.cat([scores.sum(1)] * 2, -1)")
+    small_exercise(course, "exercise_61", "torch.rand(1) * scores")
     done = []
     [proof] = prove(course, ["exercise_61"], lambda *numbers: done.append(numbers))
     assert done[-1][0] == done[-1][1], "also the tasks that were cancelled are done"
@@ -643,13 +643,15 @@ def test_the_shapes_of_the_reference_are_reported_if_the_description_differs(tmp
     assert "says; write\n  outputs:\n    - [batch, width_times_2]\nsizes:\n  - {batch: 1, tokens: 1, width: 4," in told
     assert "{batch: 1, tokens: 5, width: 7, width_times_2: 14}" in told
     assert re.search(r"\n  - .*batch: \[2, 6\], .*width: \[3, 13\], width_times_2: \[width, 2, 2\]", told)
+    assert "! scores: all other results are those of a copy with these outputs" in told
+    assert "· not reached" not in told
 
 
 def test_sizes_of_outputs_are_expressed_by_known_sizes():
     fixed_sizes = [{"tokens": 5, "past": 1, "width": 12, "heads": 1}, {"tokens": 5, "past": 3, "width": 24, "heads": 4}]
     random_sizes = [{"tokens": [6, 9], "past": [3, 8], "width": ["heads", 5, 9], "heads": [3, 6]}]
     shapes = [[(1, 5, 12), (6, 12)], [(1, 5, 24), (8, 6)]]
-    assert describe_shapes(shapes, fixed_sizes, random_sizes) == (
+    assert describe_shapes(shapes, fixed_sizes, random_sizes).text() == (
         "  outputs:\n"
         "    - [1, tokens, width]\n"
         "    - [tokens_plus_past, width_over_heads]\n"
