@@ -186,6 +186,7 @@ def test_threads_may_call_at_once():
     assert sorted(found) == sorted([Result.FIXED, Result.NOT_FIXED] * 3)
 
 
+@pytest.mark.slow
 def test_a_forked_child_grades_for_itself_and_the_parents_examiner_is_untouched():
     grade("exercise_03", REFERENCE)
     ours = set(examiners_of(os.getpid()))

@@ -521,6 +521,7 @@ def small_exercise(
     return path
 
 
+@pytest.mark.slow
 def test_a_wrong_description_stops_its_own_proof_alone(tmp_path: Path, run_cli) -> None:
     """The error is reported in the order of the exercises, with the exit code of a wrong description."""
     course = Course(root=tmp_path)

@@ -418,6 +418,7 @@ def require_locks_hold(course, edition: Course, source: WorkerSource, exercise_i
         assert subset or opened == locks
 
 
+@pytest.mark.slow
 def test_an_edition_is_not_written_if_a_file_changed_meanwhile(own_course, tmp_path):
     path = own_course.reference("exercise_30")
     is_over = threading.Event()

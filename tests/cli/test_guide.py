@@ -75,6 +75,7 @@ def test_a_claim_is_answered_and_counts_after_the_students_own_fix(own_course, r
     assert load_progress(own_course, EXERCISE).guide.contradicted == [claim]
 
 
+@pytest.mark.slow
 def test_a_claim_is_answered_again_in_its_own_call_although_the_failing_check_changes(own_course, run_cli):
     exercise_id, claims = "exercise_22", ["forward.words equals 4", "out finite"]
     page = guide(run_cli, own_course, claims[0], "n", claims[1], "n", exercise_id=exercise_id, cards=[2])
@@ -118,6 +119,7 @@ def test_a_file_with_an_open_extra_is_not_called_right(own_course, run_cli):
         assert wanted in page
 
 
+@pytest.mark.slow
 def test_the_guide_keeps_its_seed_and_compares_it_with_that_of_the_page(own_course, run_cli):
     def seed_words(*options):
         done = run_cli("guide", EXERCISE, "--card", "2", "--answer", "q", *options, cwd=own_course.root)

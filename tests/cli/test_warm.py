@@ -429,6 +429,7 @@ def test_files_of_the_kit_are_in_the_name(tmp_path: Path, monkeypatch: pytest.Mo
     assert warm_socket.socket_path("/run", "/course") != before
 
 
+@pytest.mark.slow
 def test_nothing_is_left_after_the_idle_time(warm: WarmCourse, monkeypatch: pytest.MonkeyPatch) -> None:
     warm.start_afresh()
     monkeypatch.setenv(IDLE_VARIABLE, "3")

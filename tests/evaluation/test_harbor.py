@@ -77,6 +77,7 @@ def verified(task: Path, folder: Path, file: Path, form: Form = Form.FIX) -> tup
     return done.returncode, reward.read_text(encoding="utf-8").strip() if reward.exists() else None
 
 
+@pytest.mark.slow
 def test_the_reference_earns_everything_and_a_hostile_file_nothing(task, tmp_path):
     file = tmp_path / FILE
     file.write_text(REFERENCE, encoding="utf-8")

@@ -82,6 +82,7 @@ def test_no_worker_of_an_autograder_holds_a_description(
     assert "Not yet" in done.stdout
 
 
+@pytest.mark.slow
 def test_no_process_of_a_trap_holds_a_description(spied_course: Path) -> None:
     (spied_course / "exercises" / "exercise_03" / "trap.py").write_text(SPY + TRAP, encoding="utf-8")
     done = run_program("trap", "exercise_03", "--json", "--course", spied_course, cwd=spied_course)

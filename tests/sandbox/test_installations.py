@@ -101,6 +101,7 @@ def test_the_doctor_prints_a_tensor_there(run_there: Installation) -> None:
     assert "starts, is confined and prints a tensor" in " ".join(done.stdout.split()), done.stdout + done.stderr
 
 
+@pytest.mark.slow
 def test_a_folder_of_libraries_around_the_home_folder_stays_closed_and_the_doctor_says_so(
     run_there: Installation,
 ) -> None:

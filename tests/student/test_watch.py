@@ -317,6 +317,7 @@ def test_an_error_restores_the_terminal_too(tmp_path):
         assert "exercise_03/exercise.yaml" in watch.wait_for(r"exercise.yaml:\d+")
 
 
+@pytest.mark.slow
 def test_without_a_name_the_easiest_exercise_not_fixed_is_followed_and_then_the_next(tmp_path):
     course = small_course(tmp_path, "exercise_03", "exercise_06")
     with Watch(course) as watch:

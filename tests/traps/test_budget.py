@@ -68,6 +68,7 @@ def test_the_test_with_the_most_data_is_the_one_that_exchanges_too_much() -> Non
     assert budget.too_large == {0}
 
 
+@pytest.mark.slow
 def test_a_test_that_calls_too_often_is_set_aside_for_its_calls(traps: Traps, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(process_relay, "MAX_REQUESTS", 20)
     result = traps(EXERCISE, PAST + MANY_CALLS.format(calls=20))
@@ -78,6 +79,7 @@ def test_a_test_that_calls_too_often_is_set_aside_for_its_calls(traps: Traps, mo
     assert caught(result) == [1]
 
 
+@pytest.mark.slow
 def test_a_test_that_sends_too_much_is_set_aside_for_its_data(traps: Traps, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(process_relay, "MAX_TRANSCRIPT_BYTES", 1 << 20)
     text = "\ndef test_large(subject, gaussian):\n    subject(400, 800, 8, 0.0)(gaussian(1, 1, 400))\n"

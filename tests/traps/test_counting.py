@@ -152,6 +152,7 @@ def test_by_a_generator(subject, gaussian):
 """
 
 
+@pytest.mark.slow
 def test_an_unseeded_test_sets_no_other_test_aside(traps: Traps) -> None:
     found = standings(traps(EXERCISE, INNOCENT))
     assert found.pop("test_of_luck") is Standing.OTHER_CAUSE
@@ -316,6 +317,7 @@ def test_late(subject, gaussian):
 """
 
 
+@pytest.mark.slow
 def test_what_a_test_learns_at_later_seeds_catches_nothing(traps: Traps) -> None:
     """It fails at the third run, which a wrong fix of a decoy and a combination of defects do not have."""
     result = traps(EXERCISE, LATE)

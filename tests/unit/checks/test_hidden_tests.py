@@ -135,6 +135,7 @@ def test_a_check_that_skips_is_the_kits_fault(course_with, body: str, said: str)
         judge("exercise_05", source_of("solutions"))
 
 
+@pytest.mark.slow
 def test_a_skip_that_only_defective_modules_reach_is_the_kits_fault_too(course_with) -> None:
     judge = course_with(ORDINARY.replace('pytest.fail("the size', 'pytest.skip("the size'))
     with pytest.raises(BrokenExerciseError, match="test_fails skips: the size of the output"):
@@ -205,6 +206,7 @@ def test_twice(subject, gaussian):
 ENDS = "        super().__init__()\n"
 
 
+@pytest.mark.slow
 def test_a_module_that_went_with_its_worker_is_not_said_to_raise_what_the_kit_looks_it_up_with(course_with) -> None:
     lines = ENDS + "        if num_heads == 4: import os; os._exit(3)\n"
     lines += "        if num_heads == 2: raise RuntimeError('two is odd')\n"

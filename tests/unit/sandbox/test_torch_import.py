@@ -27,6 +27,7 @@ print(torch_import.is_complete(), torch.empty_strided((2, 3), (3, 1), device="me
 """As a version of torch whose `Library.impl` does not have an option that the kit passes."""
 
 
+@pytest.mark.slow
 def test_a_torch_without_the_functions_to_complete_it_on_use_is_imported_whole() -> None:
     command = [sys.executable, "-c", WITHOUT_OVERRIDES]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)

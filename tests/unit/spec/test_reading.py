@@ -175,6 +175,7 @@ def test_whatever_is_done_to_a_description_it_is_read_or_refused_in_sentences(tm
         assert all(problem.startswith(f"{path}:") for problem in told)
 
 
+@pytest.mark.slow
 def test_reading_leaves_memory_whole():
     script = (
         "import sys, pathlib; from grader.errors import SpecError; from grader.spec.loading import read_exercise\n"
