@@ -1,12 +1,12 @@
 """How true the verdicts on all committed corpora are, counted.
 
-    python -m tests.benchmarks.verdict_counts [exercise_NN]...
+    python -m tests.benchmarks.verdict_counts [--seed N] [exercise_NN]...
 
-Right are the references and the alternatives, wrong the wrong fixes, which may not get everything. Defects are told
-exactly where their status is the one that the corpus names or, for every subset of the defects, the subset's own.
+References and alternatives are right and must get full marks; wrong fixes must not. A defect is attributed exactly if
+its status is the one that the corpus names, or, in a variant, the variant's own.
 """
 
-import sys
+import argparse
 from collections import Counter
 
 from grader.evaluation.audit.counting import expected_statuses
@@ -15,21 +15,21 @@ from grader.spec.paths import Course
 from grader.spec.wrong_fixes import load_wrong_fixes
 from grader.verdict.attribution import DefectStatus
 from grader.verdict.verdict import Result
-from tests.support.judging import AMPLE, Judge
+from tests.support.judging import AMPLE, SEED, Judge
 from tests.support.paths import ROOT
 from tests.support.wrong_fixes import is_refused
 
 COLUMNS = ("right accepted", "right refused", "wrong refused", "wrong passed", "exact", "unknown", "told wrongly")
 
 
-def counted(judge: Judge, exercise_id: str) -> Counter[str]:
-    """So many of each of the columns."""
+def counted(judge: Judge, exercise_id: str, seed: int) -> Counter[str]:
+    """Return the count of each column."""
     right = [judge.course.reference(exercise_id), *sorted(judge.course.alternatives(exercise_id).glob("*.py"))]
     wrong = load_wrong_fixes(judge.course, exercise_id)
     subsets = [*load_exercise(judge.course.description(exercise_id)).subsets()]
     texts = [path.read_text(encoding="utf-8") for path in right] + [fix.text for fix in wrong]
     texts += [judge.variant(exercise_id, subset) for subset in subsets]
-    verdicts = judge.many(exercise_id, texts, limits=AMPLE)
+    verdicts = judge.many(exercise_id, texts, seed, AMPLE)
     found: Counter[str] = Counter()
     for path, verdict in zip(right, verdicts, strict=False):
         is_accepted = (verdict.outcome, verdict.score) == (Result.FIXED, verdict.max_score)
@@ -49,7 +49,7 @@ def counted(judge: Judge, exercise_id: str) -> Counter[str]:
 
 
 def compared(statuses: dict[str, DefectStatus], expected: dict[str, set[DefectStatus]], where: str) -> Counter[str]:
-    """How many statuses are as expected, unknown where something is, or wrong."""
+    """Return how many statuses are as expected, are unknown, or are wrong."""
     found: Counter[str] = Counter()
     for defect, right in expected.items():
         seen = statuses[defect]
@@ -60,16 +60,20 @@ def compared(statuses: dict[str, DefectStatus], expected: dict[str, set[DefectSt
 
 
 def print_unless(is_right: bool, text: str) -> None:
-    """Say what a count of a wrong column is about."""
+    """Print what is wrong, if anything is."""
     if not is_right:
         print(text, flush=True)
 
 
 def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seed", type=int, default=SEED)
+    parser.add_argument("exercises", nargs="*")
+    options = parser.parse_args()
     judge = Judge(Course(root=ROOT))
     total: Counter[str] = Counter()
-    for exercise_id in sys.argv[1:] or judge.course.exercise_ids():
-        found = counted(judge, exercise_id)
+    for exercise_id in options.exercises or judge.course.exercise_ids():
+        found = counted(judge, exercise_id, options.seed)
         total += found
         print(exercise_id, *(f"{name} {found[name]}" for name in COLUMNS), sep="  ", flush=True)
     print("all", *(f"{name} {total[name]}" for name in COLUMNS), sep="  ")
