@@ -118,7 +118,7 @@ class ClassList:
 
 
 def read_roster(path: Path) -> Roster:
-    """Read a roster from a CSV file with the column id, and optionally name, group and others.
+    """Read a roster from a CSV file with a column id, and optional columns such as name and group.
 
     Raise `UsageError`, with every invalid line, if the file cannot be read as a roster.
     """

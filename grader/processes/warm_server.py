@@ -399,7 +399,7 @@ def _in_place_of_client(request: CommandRequest, streams: list[int]) -> Iterator
 
 
 def _renew_streams() -> None:
-    """Replace Python's standard streams, which remember whether the former ones were terminals."""
+    """Replace Python's standard streams, which remember whether the former streams were terminals."""
     encoding = sys.stdout.encoding
     streams = (("stdin", 0, "r", "strict"), ("stdout", 1, "w", "strict"), ("stderr", 2, "w", "backslashreplace"))
     for name, number, mode, errors in streams:

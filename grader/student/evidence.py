@@ -1,8 +1,7 @@
 """Claims about the values inside a student's file, and the call at which they are answered.
 
-The call is that of the first failed check, the one that `try` repeats; without a failed check, an ordinary call. It is
-stored with the claims that were made in it, so that they can be answered again in the same call after a fix, when that
-check passes.
+The call is the one that the first failed check makes and that `try` repeats. If no check fails, it is an ordinary call.
+It is stored with the claims about it. After a fix, when that check passes, the claims are answered again in this call.
 """
 
 import re

@@ -144,7 +144,7 @@ class _Played(Struct, frozen=True, kw_only=True):
 
 
 def _play(steps: list[Step], inputs: Collection[str]) -> Iterator[_Played]:
-    """Yield the modules and single calls of recorded requests. A probe that calls nothing with `inputs` is left out."""
+    """Yield the modules and single calls of recorded requests. Skip a probe that calls nothing with `inputs`."""
     number = 0
     values: Pairs = []
     built: set[int] = set()

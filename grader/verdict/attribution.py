@@ -460,7 +460,7 @@ class VariantComparison:
     def _find_training_failures(self, exercise: Exercise) -> set[str]:
         """Return all checks in training mode if each fails unexplained and every check in evaluation mode passes.
 
-        Otherwise return none.
+        Otherwise return no check.
         """
         training = {
             check.id for check in exercise.checks if check.training and check.id in self._examination.value_checks
