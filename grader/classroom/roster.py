@@ -86,10 +86,11 @@ class ClassList:
             yield structs.replace(files, student=student)
 
     def _assign_lines(self, people: Iterable[Person]) -> None:
-        """Find the student of each line of the roster. If several fit, most aliases win, then the id.
+        """Find the student of each line of the roster.
 
-        If two fit equally well, neither gets the line. A name must not count more than an id, because students choose
-        some of their names.
+        If several students fit, the line goes to the student whom most aliases match, or on a tie to the student whose
+        id the line has. If the tie remains, nobody gets the line. A name must not count more than an id, because
+        students choose some of their names.
         """
         claims: dict[str, dict[str, tuple[int, bool]]] = {}
         for person in people:

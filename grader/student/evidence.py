@@ -56,7 +56,7 @@ class StoredCalls(Struct, frozen=True, kw_only=True):
     """The id of the check whose call showed each defect, by the defect's id."""
 
     def with_call(self, call: StoredCall) -> "StoredCalls":
-        """Return the calls with a new last one, and without those that no claim needs."""
+        """Return the calls with a new last call, and without calls that no claim needs."""
         needed = sorted({*self.claims.values()})
         return StoredCalls(
             calls=[*(self.calls[number] for number in needed), call],

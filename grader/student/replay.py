@@ -373,7 +373,7 @@ def _is_equal(one: torch.Tensor, other: torch.Tensor) -> bool:
 
 
 def _needed(played: list[_Played], ending: Ending) -> list[BuiltModule | MadeCall | LoadedState]:
-    """Return the steps up to the last one that the ending needs, without independent calls that it does not need."""
+    """Return the steps up to the last step that the ending needs. Omit independent calls that it does not need."""
     steps = [each.step for each in played]
     calls = [each for each in steps if isinstance(each, MadeCall)]
     operands = [operand for each in (ending.observed, ending.expected) if each for operand in each.operands]

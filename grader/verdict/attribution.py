@@ -299,8 +299,8 @@ def _is_past(ours: str | None, theirs: str) -> bool:
 class VariantComparison:
     """A submission's outcomes compared with those of every variant.
 
-    `failed` maps each failed check to its signature. `explained_by` maps each variant to the failures that it has too,
-    with the same signature.
+    `failed` maps each failed check to its signature. `explained_by` maps each variant to the failures that it also
+    has, with the same signature.
     """
 
     def __init__(self, exercise: Exercise, key: Key, examination: Examination, clues: Clues = NO_CLUES) -> None:

@@ -46,7 +46,7 @@ class PlatformLayout(Platform, Layout):
         return False
 
     def folder_of_students(self, names: list[str]) -> str:
-        """Return the one of these names that is the folder of all students' folders, or nothing."""
+        """Return the name of the folder that contains all students' folders; empty if it is not among these names."""
         return ""
 
     def feedback_path(self, grade: GradeRow) -> Path | None:
