@@ -168,7 +168,10 @@ def _listening(path: str) -> Iterator["_Place | None"]:
 
 
 def _lock(path: str) -> int | None:
-    """Lock the course for this process; end the former one if it listens at another socket. None if it does not end."""
+    """Lock the course for this process and return the lock. End a former process that listens at another socket.
+
+    Return None if a process listens at this socket, the former process does not end, or the folder is not private.
+    """
     place, folder, until = lock_path(path), os.path.dirname(path), time.monotonic() + TAKE_OVER_SECONDS
     while time.monotonic() < until:
         with contextlib.suppress(FileExistsError):
