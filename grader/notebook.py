@@ -286,7 +286,7 @@ def _judged(course: Course, exercise_id: str, submission: Submission, *, is_atte
 def _from_cell(cell: str) -> Submission:
     """Return a cell as a submission. An empty line replaces the magic, so that line numbers match the screen.
 
-    Raise `UsageError` for a lone surrogate. A cell that ran contains none, because Python cannot compile it.
+    Raise `UsageError` for a lone surrogate. No cell that ran has one, because Python cannot compile it.
     """
     text = "\n" + without_magics(unix_lines(cell))
     if surrogate := LONE_SURROGATE.search(text):

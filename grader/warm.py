@@ -23,7 +23,7 @@ def inherited_descriptors() -> set[int]:
 
 
 def _is_open(descriptor: int) -> bool:
-    """Return whether a descriptor is open; the one that listed the others is closed."""
+    """Return whether a descriptor is open. The descriptor that listed the others is closed."""
     try:
         os.fstat(descriptor)
     except OSError:

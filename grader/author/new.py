@@ -113,9 +113,11 @@ def _finding(interface: FoundInterface, proposal: Proposal) -> str:
         if lists
         else ""
     )
-    inputs = ", ".join(proposal.inputs) or "nothing"
+    inputs = ", ".join(proposal.inputs)
     if not interface.kind.is_module:
-        return f"{interface.class_name} is taken for {interface.kind.phrase()}, tried with {inputs}{remark}"
+        return (
+            f"{interface.class_name} looks like {interface.kind.phrase()} with these inputs: {inputs or 'none'}{remark}"
+        )
     others = f" (the last module with a forward; the others: {', '.join(interface.others)})" if interface.others else ""
     arguments = ", ".join(proposal.constructor) or "nothing"
-    return f"{interface.class_name} is built with {arguments} and called with {inputs}{others}{remark}"
+    return f"{interface.class_name} is built with {arguments} and called with {inputs or 'nothing'}{others}{remark}"

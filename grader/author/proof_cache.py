@@ -43,7 +43,7 @@ class ProofCache:
             write_cache(self._path, b"".join(lines))
 
     def digest(self, **subjects: Iterable[str]) -> str:
-        """Digest everything that results about these subjects depend on; each keyword is a kind."""
+        """Digest everything that results about these subjects depend on. A keyword names a kind of result."""
         keys = sorted(self._key(kind, subject) for kind, each in subjects.items() for subject in each)
         return hashlib.sha256("\n".join(keys).encode()).hexdigest()
 

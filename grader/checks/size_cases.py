@@ -67,7 +67,7 @@ class _Sizes(Struct, frozen=True, kw_only=True):
 
 
 class SizeCasePlanner:
-    """Plans the size cases of an exercise's checks. What depends on no seed is computed once."""
+    """Plans the size cases of an exercise's checks. Values that depend on no seed are computed once."""
 
     def __init__(self, exercise: Exercise) -> None:
         self.exercise = exercise
@@ -221,7 +221,7 @@ def _runs_all(check: Property) -> bool:
 
 def _parity(check: Property) -> int:
     """For a check that needs no gradients, return which of its size cases run with gradients enabled: 1 for the odd
-    ones, 0 for the even ones.
+    size cases, 0 for the even ones.
     """
     return zlib.crc32(check.id.encode()) % 2
 

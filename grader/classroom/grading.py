@@ -28,7 +28,7 @@ Show = Callable[[Progress], None]
 
 
 class Options(Struct, frozen=True, kw_only=True):
-    """The options of a batch. The default seed is that of the gradebook's first batch, or else a random one."""
+    """The options of a batch. The default seed is the seed of the gradebook's first batch, or else a random seed."""
 
     seed: int | None = None
     shares: bool = True

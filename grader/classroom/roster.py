@@ -86,10 +86,11 @@ class ClassList:
             yield structs.replace(files, student=student)
 
     def _assign_lines(self, people: Iterable[Person]) -> None:
-        """Find the student of each line of the roster. If several fit, most aliases win, then the id.
+        """Find the student of each line of the roster.
 
-        If two fit equally well, neither gets the line. A name must not count more than an id, because students choose
-        some of their names.
+        If several students fit, the line goes to the student whom most aliases match, or on a tie to the student whose
+        id the line has. If the tie remains, nobody gets the line. A name must not count more than an id, because
+        students choose some of their names.
         """
         claims: dict[str, dict[str, tuple[int, bool]]] = {}
         for person in people:
@@ -118,7 +119,7 @@ class ClassList:
 
 
 def read_roster(path: Path) -> Roster:
-    """Read a roster from a CSV file with the column id, and optionally name, group and others.
+    """Read a roster from a CSV file with a column id, and optional columns such as name and group.
 
     Raise `UsageError`, with every invalid line, if the file cannot be read as a roster.
     """

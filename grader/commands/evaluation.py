@@ -127,7 +127,7 @@ def export_tasks(
     scheme: str,
     with_solutions: bool,
 ) -> None:
-    """Write task folders for agents: fix code, test it, predict its behaviour or locate defects."""
+    """Write task folders in which agents fix code, test it, predict its behaviour or locate defects."""
     from grader.evaluation.environments.forms import Form
     from grader.evaluation.harbor.exporting import export_tasks as write_tasks  # a student edition does not have it
     from grader.evaluation.rewards import Scheme

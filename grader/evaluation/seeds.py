@@ -8,7 +8,7 @@ COUNT = 2**30
 """How many seeds each split has."""
 
 STEP = 0x9E3779B1
-"""An odd number: multiplied by it, neighbouring indexes give distant seeds, and different indexes different ones."""
+"""An odd factor of the index: neighbouring indexes get distant seeds, and no two indexes get the same seed."""
 
 
 class Split(StrEnum):

@@ -1,8 +1,9 @@
 """Deadlines: how long the kit waits for a submission and for its own processes, in seconds of wall-clock time.
 
 `limits.seconds` in exercise.yaml limits a submission: `load`, `check` (the most that a check may allow), and `total`.
-`TimeBudget` keeps these limits, `workers.py:Worker.request` waits until the deadline, and `checks/session.py` kills the
-worker once it has passed. `trap/process_relay.py` keeps the deadlines of traps.
+The defaults are in `spec/exercise.py:Seconds`. `TimeBudget` keeps these limits, `workers.py:Worker.request` waits until
+the deadline, and `checks/session.py` kills the worker once it has passed. `trap/process_relay.py` keeps the deadlines
+of traps.
 """
 
 import time

@@ -168,7 +168,10 @@ def _listening(path: str) -> Iterator["_Place | None"]:
 
 
 def _lock(path: str) -> int | None:
-    """Lock the course for this process; end the former one if it listens at another socket. None if it does not end."""
+    """Lock the course for this process and return the lock. End a former process that listens at another socket.
+
+    Return None if a process listens at this socket, the former process does not end, or the folder is not private.
+    """
     place, folder, until = lock_path(path), os.path.dirname(path), time.monotonic() + TAKE_OVER_SECONDS
     while time.monotonic() < until:
         with contextlib.suppress(FileExistsError):
@@ -399,7 +402,7 @@ def _in_place_of_client(request: CommandRequest, streams: list[int]) -> Iterator
 
 
 def _renew_streams() -> None:
-    """Replace Python's standard streams, which remember whether the former ones were terminals."""
+    """Replace Python's standard streams, which remember whether the former streams were terminals."""
     encoding = sys.stdout.encoding
     streams = (("stdin", 0, "r", "strict"), ("stdout", 1, "w", "strict"), ("stderr", 2, "w", "backslashreplace"))
     for name, number, mode, errors in streams:

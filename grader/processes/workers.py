@@ -135,23 +135,26 @@ class Worker:
         return self.next_reply(deadline)
 
     def next_reply(self, deadline: float) -> Reply:
-        """Return the reply to a request that was sent. Raises as `request` does; after a `TimeoutError`, try again."""
+        """Return the reply to a request that was sent. Raise the errors of `request`.
+
+        After a `TimeoutError`, the caller may try again.
+        """
         with self._alive():
             return receive_reply(self._connection, deadline, self._kept)
 
     def send_request(self, message: Request | RunTests, deadline: float) -> None:
-        """Send a request, or make the worker run a trap's tests. Raises as `request` does."""
+        """Send a request, or make the worker run a trap's tests. Raise the errors of `request`."""
         with self._alive():
             self._connection.settimeout(max(deadline - time.monotonic(), 0.001))
             send(self._connection, message)
 
     def next_test_message(self, deadline: float) -> messages.TestMessage:
-        """Return the next message of a worker that runs tests. Raises as `next_reply` does."""
+        """Return the next message of a worker that runs tests. Raise the errors of `next_reply`."""
         with self._alive():
             return messages.receive_test_message(self._connection, deadline, self._kept)
 
     def send_test_message(self, message: TestRun | messages.Answer, deadline: float) -> None:
-        """Send the next run, or the subject's reply, to a worker that runs tests. Raises as `request` does."""
+        """Send the next run, or the subject's reply, to a worker that runs tests. Raise the errors of `request`."""
         with self._alive():
             self._connection.settimeout(max(deadline - time.monotonic(), 0.001))
             messages.send(self._connection, message)

@@ -97,7 +97,7 @@ def story(defect: Defect) -> str:
 
 
 def missed_tests(defect: Defect) -> str:
-    """Return what the usual tests check that miss the defect; empty if there are none.
+    """List what is checked by the usual tests that miss the defect; empty if there are none.
 
     Tests of the same thing at several sizes are named together.
     """

@@ -166,7 +166,7 @@ def warm_up() -> None:
 def _gather_memory() -> None:
     """Move allocated memory to large pages, so that a fork copies a few hundred page table entries.
 
-    With small pages it would copy tens of thousands.
+    With small pages, a fork would copy tens of thousands of entries.
 
     Do nothing if large pages are not available (before Linux 6.1, or if they are switched off).
     """

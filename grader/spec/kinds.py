@@ -105,7 +105,9 @@ class Kind:
     """`new` chooses the definition whose kind has the lowest number; among equals, the last one in the file."""
     inputs_are: ClassVar[str]
     own_inputs: ClassVar[dict[str, Shape]] = {}
-    """The inputs, if the kit and not the signature determines them."""
+    """The inputs, if the kit and not the signature determines them. `new` knows good sizes for some names of axes, such
+    as `rows` and `columns` (`author/sizes.py:SIZES`).
+    """
     input_axes: ClassVar[Shape] = ["batch", "tokens"]
     """The axes of an input before its features."""
     step_axes: ClassVar[Shape] = []

@@ -609,7 +609,9 @@ class KeepsDtype(Property, frozen=True, kw_only=True, tag="keeps_dtype"):
     uses_longest_input: ClassVar[bool] = True
 
     precise: bool = True
-    """Whether values must have the dtype's full precision. Otherwise float32's, or two digits in half precision."""
+    """Whether values must have the dtype's full precision. Without it, float32's precision suffices in float64, and two
+    digits suffice in half precision.
+    """
     dtype: Name = "float64"
     """The dtype of module and inputs."""
     loudness: float = 1.0

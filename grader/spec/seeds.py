@@ -16,7 +16,7 @@ def secret_seed() -> int:
 
 
 def require_seed(seed: SupportsIndex) -> int:
-    """Return a seed of any type for whole numbers, such as numpy's, as an `int`. Raise `UsageError` for others."""
+    """Return a seed as an `int`. It may be of any integer type, such as numpy's; otherwise raise `UsageError`."""
     try:
         number = operator.index(seed)
     except TypeError:

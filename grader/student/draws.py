@@ -1,4 +1,4 @@
-"""The draws of a check's seeds: which of them gave its inputs and weights, so that a script can draw them again.
+"""Find the random numbers that gave a check its inputs and weights, so that a script can draw them again.
 
 This runs in the student's own process, because only building the student's modules shows which weights a seed gives.
 """
@@ -98,7 +98,7 @@ class Draws:
         return WORKER_SEED, {} if built is None else _other_weights(built, step)
 
     def _built(self, step: BuiltModule, seed: int | None) -> torch.nn.Module | None:
-        """Build the student's module, silently; None if that fails."""
+        """Return the student's module, built without output; None if it cannot be built."""
         state = torch.get_rng_state()
         if seed is not None:
             torch.manual_seed(seed)

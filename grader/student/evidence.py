@@ -1,8 +1,7 @@
 """Claims about the values inside a student's file, and the call at which they are answered.
 
-The call is that of the first failed check, the one that `try` repeats; without a failed check, an ordinary call. It is
-stored with the claims that were made in it, so that they can be answered again in the same call after a fix, when that
-check passes.
+The call is the one that the first failed check makes and that `try` repeats. If no check fails, it is an ordinary call.
+It is stored with the claims about it. After a fix, when that check passes, the claims are answered again in this call.
 """
 
 import re
@@ -57,7 +56,7 @@ class StoredCalls(Struct, frozen=True, kw_only=True):
     """The id of the check whose call showed each defect, by the defect's id."""
 
     def with_call(self, call: StoredCall) -> "StoredCalls":
-        """Return the calls with a new last one, and without those that no claim needs."""
+        """Return the calls with a new last call, and without calls that no claim needs."""
         needed = sorted({*self.claims.values()})
         return StoredCalls(
             calls=[*(self.calls[number] for number in needed), call],

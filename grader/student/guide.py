@@ -111,7 +111,7 @@ def guide_hunt(
 
 
 def _seed(course: Course, exercise_id: str, given: int | None) -> int:
-    """Return the given seed, else that of the last guide or page, else a new one."""
+    """Return the given seed; without it, the seed of the last guide or page, or else a new seed."""
     progress = load_progress(course, exercise_id)
     return next((each for each in (given, progress.guide.seed, progress.seed) if each is not None), secret_seed())
 

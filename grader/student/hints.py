@@ -1,4 +1,7 @@
-"""Hints for the student's current file: one more step at each call, for the defect that the first finding is about."""
+"""Choose the next hint for the student's current file, and count the hints given.
+
+Each call goes one step further, for the defect that the first finding is about. `report/hint.py` has the layout.
+"""
 
 import re
 from collections.abc import Iterator

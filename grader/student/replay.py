@@ -144,7 +144,7 @@ class _Played(Struct, frozen=True, kw_only=True):
 
 
 def _play(steps: list[Step], inputs: Collection[str]) -> Iterator[_Played]:
-    """Yield the modules and single calls of recorded requests. A probe that calls nothing with `inputs` is left out."""
+    """Yield the modules and single calls of recorded requests. Skip a probe that calls nothing with `inputs`."""
     number = 0
     values: Pairs = []
     built: set[int] = set()
@@ -373,7 +373,7 @@ def _is_equal(one: torch.Tensor, other: torch.Tensor) -> bool:
 
 
 def _needed(played: list[_Played], ending: Ending) -> list[BuiltModule | MadeCall | LoadedState]:
-    """Return the steps up to the last one that the ending needs, without independent calls that it does not need."""
+    """Return the steps up to the last step that the ending needs. Omit independent calls that it does not need."""
     steps = [each.step for each in played]
     calls = [each for each in steps if isinstance(each, MadeCall)]
     operands = [operand for each in (ending.observed, ending.expected) if each for operand in each.operands]

@@ -177,10 +177,10 @@ DEMONSTRATION = "demonstration"
 NOTEBOOK_FORMAT = 4
 
 MAX_VALUES = 500_000
-"""The most JSON values in a notebook file. Interactive plots have some hundred thousand."""
+"""The most JSON values in a notebook file. A notebook with interactive plots has about a hundred thousand."""
 
 MAX_DEPTH = 100
-"""The most levels of JSON lists and objects. Widgets' outputs have about a dozen."""
+"""The most levels of JSON lists and objects. The output of a widget has about a dozen."""
 
 JSON_STRING = re.compile(rb'"(?>[^"\\]++|\\.)*+"?+', re.DOTALL)
 """A JSON string, with or without its closing quote."""

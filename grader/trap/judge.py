@@ -75,8 +75,7 @@ class TrapJudge:
         """Return the result of a trap on the implementations with these roles.
 
         Its tests may run for so many seconds. For a proof, the tests run on every wrong fix of a decoy, and on each of
-        them at every seed. In a sealed edition, `home` has the student's fix. Raise `UsageError` if `home` is None
-        there.
+        them at every seed. In a sealed edition, `home` has the student's fix; without `home`, raise `UsageError`.
         """
         started = time.monotonic()
         exercise = load_exercise(self._course.description(exercise_id))

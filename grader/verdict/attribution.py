@@ -299,8 +299,8 @@ def _is_past(ours: str | None, theirs: str) -> bool:
 class VariantComparison:
     """A submission's outcomes compared with those of every variant.
 
-    `failed` maps each failed check to its signature. `explained_by` maps each variant to the failures that it has too,
-    with the same signature.
+    `failed` maps each failed check to its signature. `explained_by` maps each variant to the failures that it also
+    has, with the same signature.
     """
 
     def __init__(self, exercise: Exercise, key: Key, examination: Examination, clues: Clues = NO_CLUES) -> None:
@@ -460,7 +460,7 @@ class VariantComparison:
     def _find_training_failures(self, exercise: Exercise) -> set[str]:
         """Return all checks in training mode if each fails unexplained and every check in evaluation mode passes.
 
-        Otherwise return none.
+        Otherwise return no check.
         """
         training = {
             check.id for check in exercise.checks if check.training and check.id in self._examination.value_checks

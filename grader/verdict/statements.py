@@ -1,4 +1,4 @@
-"""Read a submission's statements: whether they are those of a defect's fix, or the faulty ones.
+"""Read a submission's statements: whether they match the fix of a defect, or its faulty code.
 
 A statement is a method and the fingerprint of a syntax tree in it. Statements are compared with those of each pair of
 variants that differ in one defect only, because other defects may change the same statements.

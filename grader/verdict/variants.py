@@ -18,7 +18,7 @@ from grader.verdict.key_making import find_key
 from grader.verdict.matching import find_standing_fixes, is_same
 
 MAX_EXAMINATIONS = 16
-"""How many examinations of variants at single points are kept, each of a few megabytes at most."""
+"""The most examinations of variants at single points that are kept. Each takes a few megabytes at most."""
 
 Fingerprint = Callable[[Submission], str]
 """Return the same text for sources that differ only in layout and comments; empty without a syntax tree."""

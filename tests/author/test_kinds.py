@@ -568,10 +568,8 @@ def test_new_recognises_a_kind_and_what_its_inputs_are(own_course, tmp_path, kin
     (tmp_path / "mine.py").write_text(starter, encoding="utf-8")
     told = create_exercise(own_course, EXERCISE, tmp_path / "mine.py")
     name, inputs, given = FOUND[kind]
-    assert (
-        f"{name} is taken for a{'n' * (kind == 'optimizer')} {kind.replace('_', ' ')}, tried with {', '.join(inputs)}."
-        in told
-    )
+    phrase = f"a{'n' * (kind == 'optimizer')} {kind.replace('_', ' ')}"
+    assert f"{name} looks like {phrase} with these inputs: {', '.join(inputs)}." in told
     path = own_course.description(EXERCISE)
     described = yaml.safe_load(path.read_text(encoding="utf-8"))["interface"]
     assert described["kind"] == kind

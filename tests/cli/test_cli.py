@@ -12,11 +12,13 @@ import click
 import pytest
 
 import grader
+from grader.checks.outcome import FailureKind
 from grader.cli import command_line
 from grader.commands.arguments import exercise_called, exercise_titled
 from grader.report.overview import OverviewLine, render_overview
 from grader.report.progress import Progress
 from grader.student.progress import save_progress
+from tests.support.findings import sentence_pattern
 from tests.support.paths import ROOT
 from tests.support.sampling import others_slow
 
@@ -97,7 +99,8 @@ def test_the_showcase_speaks_of_a_future_token_that_changes_the_past(run_cli):
     assert verdict["score"] == 0
     assert {defect["id"]: defect["status"] for defect in verdict["defects"]}["mask-discarded"] == "present"
     findings = " ".join(check["finding"] for check in verdict["checks"])
-    assert re.search(r"changing token \d changed the output at token \d by [\d.]+; expected no change", findings)
+    parts = {"action": r"changing token \d", "place": r"token \d", "observed": r"[\d.]+", "expected": "no change"}
+    assert re.search(sentence_pattern(FailureKind.LEAK, item="output", **parts), findings)
 
 
 def test_the_same_seed_gives_the_same_findings(run_cli):

@@ -10,11 +10,13 @@ from pathlib import Path
 
 import pytest
 
+from grader.checks.outcome import FailureKind
 from grader.spec.fragments import make_variant
 from grader.spec.loading import load_exercise
 from grader.student.progress import load_progress
 from grader.verdict.verdict import Result
 from tests.support.commands import run_program
+from tests.support.findings import sentence_pattern
 from tests.support.pages import terminal_page
 from tests.support.paths import ROOT
 from tests.support.sampling import others_slow
@@ -44,10 +46,9 @@ def test_the_failed_check_is_repeated_with_its_own_numbers(own_course, run_cli):
     done = run_cli("try", EXERCISE, cwd=own_course.root)
     assert (done.returncode, done.stderr) == (1, "")
     why, *lines = done.stdout.splitlines()
-    claim = re.fullmatch(
-        r'# in "future does not leak": (changing token 1 changed the output at token 0 by (\S+); expected no change)',
-        why,
-    )
+    parts = {"action": "changing token 1", "place": "token 0", "observed": r"(\S+)", "expected": "no change"}
+    pattern = sentence_pattern(FailureKind.LEAK, item="output", **parts)
+    claim = re.fullmatch(rf'# in "future does not leak": ({pattern})', why)
     assert claim, why
     assert re.fullmatch(r"# the inputs come from seed \d+; a page with another seed has other numbers", lines[0])
     assert ">>> module = CausalSelfAttention(input_dim=4, output_dim=6, context_length=8, dropout=0.0)" in lines

@@ -101,7 +101,8 @@ def test_source_over_the_limit_is_not_graded_and_the_reason_names_both_sizes(own
     module = own_course.editable_files("exercise_03")[0]
     module.write_text(f"{module.read_text(encoding='utf-8')}#{'é' * (MAX_SOURCE_BYTES // 2)}\n", encoding="utf-8")
     done = run_cli("exercise_03", cwd=own_course.root)
-    expected = f"attention.py has {module.stat().st_size:,} bytes of source, and at most 1,000,000 are graded"
+    size = module.stat().st_size
+    expected = f"attention.py has {size:,} bytes of source, and at most {MAX_SOURCE_BYTES:,} are graded"
     assert expected in " ".join(done.stdout.split())
 
 

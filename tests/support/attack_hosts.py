@@ -108,9 +108,8 @@ def copied(run: Run) -> list[str]:
 
 
 def _is_as_expected(result: AttackResult, expected: Expected) -> bool:
-    is_right = (
-        result.outcome == expected.outcome and expected.says in result.text and not result.leaks and not result.lost
-    )
+    has_words = expected.words() in result.text
+    is_right = result.outcome == expected.outcome and has_words and not result.leaks and not result.lost
     return is_right and result.score <= expected.bound() and (expected.score is None or result.score == expected.score)
 
 

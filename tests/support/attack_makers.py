@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from grader.submission import MAX_SOURCE_BYTES
 from tests.support.hostile import reference, starter
 from tests.support.paths import ROOT
 
@@ -126,8 +127,8 @@ SOURCES: dict[str, Callable[[Path], None]] = {
     ),
     "five_megabytes.py": source(lambda text: text + "# more\n" * (5 * MEGABYTE // 7)),
     "sixty_four_gigabytes.py": sparse,
-    "just_small_enough.py": source(lambda text: text + "#" * (MEGABYTE - len(text.encode()))),
-    "one_byte_too_large.py": source(lambda text: text + "#" * (MEGABYTE - len(text.encode()) + 1)),
+    "just_small_enough.py": source(lambda text: text + "#" * (MAX_SOURCE_BYTES - len(text.encode()))),
+    "one_byte_too_large.py": source(lambda text: text + "#" * (MAX_SOURCE_BYTES - len(text.encode()) + 1)),
     "a_very_long_line.py": source(lambda text: text + "letters = '" + "x" * (900_000) + "'\n"),
     "deep_brackets.py": source(lambda text: deep(100_000) + text),
     "deep_sum.py": source(lambda text: "value = " + "1 + " * 100_000 + "1\n" + text),

@@ -9,10 +9,18 @@ import msgspec
 import yaml
 from msgspec import Struct
 
+from grader.submission import MAX_FILE_BYTES, MAX_SOURCE_BYTES
 from tests.support.paths import CORPUS
 
 FOLDER = CORPUS / "attacks"
 EXPECTED = "expected.yaml"
+
+SIZES = {
+    "MAX_FILE_BYTES": MAX_FILE_BYTES,
+    "MAX_SOURCE_BYTES": MAX_SOURCE_BYTES,
+    "ONE_BYTE_TOO_MANY": MAX_SOURCE_BYTES + 1,
+}
+"""The sizes that the words of a verdict may name, as in `says: "larger than {MAX_FILE_BYTES:,} bytes"`."""
 
 
 class Expected(Struct, frozen=True, forbid_unknown_fields=True):
@@ -30,6 +38,10 @@ class Expected(Struct, frozen=True, forbid_unknown_fields=True):
     where_files_are_open: str = ""
     hangs: bool = False
     slow: bool = False
+
+    def words(self) -> str:
+        """Return the words that the verdict contains, with the sizes that they name."""
+        return self.says.format(**SIZES)
 
     def bound(self) -> float:
         """Return the highest allowed score."""

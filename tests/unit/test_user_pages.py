@@ -4,13 +4,14 @@ import re
 
 import pytest
 
-from grader.checks.outcome import SizeComparison
+from grader.checks.outcome import FailureKind, SizeComparison
 from grader.classroom.exports.writing import EXPORTS
 from grader.classroom.platforms import AUTOGRADERS
 from grader.cli import SECTIONS
 from grader.report.findings import comparison_words
 from grader.report.view import CAUSE_WORDS, NOT_SHOWN
 from grader.spec.kinds import KindName
+from tests.support.findings import sentence_pattern
 from tests.support.paths import ROOT
 
 FOR_INSTRUCTORS = (ROOT / "solutions" / "README.md").read_text(encoding="utf-8")
@@ -40,6 +41,16 @@ def test_the_page_for_instructors_names_every_export_format() -> None:
 
 def test_the_page_for_instructors_has_a_row_for_every_autograder() -> None:
     assert {name for name in AUTOGRADERS if f"\n| `{name}` |" not in FOR_INSTRUCTORS} == set()
+
+
+@pytest.mark.parametrize(
+    ("page", "kind"), [("README.md", FailureKind.MIXING), ("exercises/README.md", FailureKind.LEAK)]
+)
+def test_a_page_words_its_example_of_a_finding_as_the_grader_does(page: str, kind: FailureKind) -> None:
+    text = " ".join((ROOT / page).read_text(encoding="utf-8").split())
+    parts = {"action": r"changing \w+ \d", "place": r"\w+ \d", "observed": r"[\d.]+", "expected": "no change"}
+    pattern = sentence_pattern(kind, item="output", **parts)
+    assert re.search(pattern, text), f"the example of a finding in {page} does not match {pattern}"
 
 
 GLOSSARY = (ROOT / "exercises" / "README.md").read_text(encoding="utf-8").partition("## Words on the page")[2]

@@ -146,3 +146,7 @@ def _ctrf_test(test: StudentTest, exercise: str) -> dict[str, object]:
         "message": test.output,
         "extra": {"points": test.points, "max_points": test.max_points},
     }
+
+
+FORMATS: tuple[ClassExport | VerdictExport, ...] = (GradesCsv(), Junit(), Ctrf())
+"""The formats that belong to no platform, except for the class's page in HTML. `export --to` finds them here."""

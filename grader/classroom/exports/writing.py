@@ -11,7 +11,7 @@ from pathlib import Path
 from msgspec import structs
 
 from grader.classroom.exports.class_page import ClassPage
-from grader.classroom.exports.formats import Ctrf, GradesCsv, Junit
+from grader.classroom.exports.formats import FORMATS
 from grader.classroom.exports.records import ClassExport, ExerciseLoader, Graded, VerdictExport, graded
 from grader.classroom.gradebook.class_records import ABSENT, ClassRecords, GradeRow
 from grader.classroom.gradebook.gradebook import NOT_JUDGED
@@ -26,7 +26,7 @@ from grader.spec.paths import Course
 from grader.trap.result import TrapResult
 
 EXPORTS: dict[str, ClassExport | VerdictExport] = {
-    export.name: export for export in (GradesCsv(), ClassPage(), Junit(), Ctrf(), *PLATFORM_EXPORTS)
+    export.name: export for export in (*FORMATS, ClassPage(), *PLATFORM_EXPORTS)
 }
 TEXT_SCREEN = Screen(width=100, height=200)
 """The columns and lines of a text file with feedback."""

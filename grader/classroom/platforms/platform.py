@@ -46,7 +46,7 @@ class PlatformLayout(Platform, Layout):
         return False
 
     def folder_of_students(self, names: list[str]) -> str:
-        """Return the one of these names that is the folder of all students' folders, or nothing."""
+        """Return the name of the folder that contains all students' folders; empty if it is not among these names."""
         return ""
 
     def feedback_path(self, grade: GradeRow) -> Path | None:
@@ -72,7 +72,11 @@ class Autograder(Platform):
     """The folder of the package that contains the kit and the course."""
 
     def templates(self) -> Environment:
-        """Return the templates of the package's files. A template has the path of its file, and the suffix `.j2`."""
+        """Return the templates of the package's files. A template has the path of its file, and the suffix `.j2`.
+
+        `README.md.j2` is required: its text tells instructors how to use the package. `author/autograder.py` passes
+        the values that every template may use, such as `exercise` and `seconds`.
+        """
         return text_templates(type(self).__module__)
 
     def template_values(self, package: Package) -> dict[str, object]:

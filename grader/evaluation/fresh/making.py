@@ -30,7 +30,7 @@ from grader.verdict.key_making import KEY_SEED, extend_time_limit
 from grader.verdict.verdict import Result, make_verdict
 
 SECOND_SEED = 81_423
-"""With these inputs too, defects must fail the same checks: a hunt must not depend on luck."""
+"""A second seed of inputs. A defect must fail the same checks at both seeds: a hunt must not depend on luck."""
 
 MAX_ATTEMPTS = 60
 MAX_CANDIDATES = 10

@@ -40,7 +40,7 @@ def predict_task(course: Course, exercise_id: str) -> str:
 
 
 def locate_task(course: Course, exercise_id: str) -> str:
-    """Return the values that a starter makes in a call, and the forms of claims about them."""
+    """Return the values that a starter computes in a call, and the forms of claims about them."""
     found = inquire(course, exercise_id)
     made = [f"line {each.line}: {each.name} {each.described}" for each in found.values if not each.is_parameter()]
     parameters = [each.name for each in found.values if each.is_parameter()]

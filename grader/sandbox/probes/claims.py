@@ -596,7 +596,7 @@ def _text(value: Any) -> str:
 
 
 def _equal_words(one: Any, where: str, other: Any = None) -> str:
-    """Return that a value is equal at two times or places, in words. `other` is the value there, if not the same."""
+    """Say that a value is equal at two times or places. `other` is the second value, if it is known."""
     if not isinstance(one, torch.Tensor) or one.numel() == 1:
         return f"it is {_text(one)} {where}"
     if isinstance(other, torch.Tensor) and not _are_equal(one, other):

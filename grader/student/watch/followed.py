@@ -176,7 +176,7 @@ class FollowedExercise:
         return TextEvent(text=judged.error) if judged.verdict is None else self._verdict_event(judged.verdict)
 
     def repeat(self) -> Event | None:
-        """Return the last verdict again. If the kit failed to give one, judge again and return None."""
+        """Return the last verdict again. If the kit failed and gave no verdict, judge again and return None."""
         if self._shown is not None and self._shown.verdict is None:
             self._shown = None
             self._judge()

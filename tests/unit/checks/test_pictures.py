@@ -8,10 +8,11 @@ import torch
 from grader.checks import pictures
 from grader.checks.compare import compare, compare_gradients, require_close
 from grader.checks.failure import Compared, Failure
-from grader.checks.outcome import Picture, PictureKind
+from grader.checks.outcome import FailureKind, Picture, PictureKind
 from grader.checks.tolerances import FLOAT32
 from grader.report.findings import sentence
 from grader.report.picture import draw, shaded
+from tests.support.findings import sentence_pattern
 from tests.support.judging import Judge
 
 H, Q, K = 3, 4, 5
@@ -126,9 +127,9 @@ def test_a_leak_is_drawn_as_what_moves_what_and_the_cells_that_should_not_are_ma
     assert (picture.kind, picture.rows, picture.columns) == (PictureKind.MOVEMENT, "output at token", "changed token")
     assert picture.maps[0].marked == [(0, 1), (0, 2), (1, 2)]
     assert all(moved > 0 for row in picture.maps[0].cells for moved in row)
-    changed, seen, told = re.fullmatch(
-        r"changing token (\d) changed the output at token (\d) by ([\d.]+); expected no change", sentence(finding)
-    ).groups()
+    parts = {"action": r"changing token (\d)", "place": r"token (\d)", "observed": r"([\d.]+)", "expected": "no change"}
+    pattern = sentence_pattern(FailureKind.LEAK, item="output", **parts)
+    changed, seen, told = re.fullmatch(pattern, sentence(finding)).groups()
     assert picture.maps[0].cells[int(seen)][int(changed)] == pytest.approx(float(told), abs=5e-4), "the number is told"
 
 

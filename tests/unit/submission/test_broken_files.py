@@ -5,6 +5,7 @@ import re
 import pytest
 
 from grader.spec.loading import load_exercise
+from grader.submission import MAX_SOURCE_BYTES
 from grader.submission.choice import choice_of
 from grader.verdict.attribution import DefectStatus
 from grader.verdict.judging_files import judge_file
@@ -251,9 +252,9 @@ def test_magics_of_an_exported_notebook_have_no_effect(grade, course):
         ),
         (
             "large.py",
-            b"#" * 1_000_001,
+            b"#" * (MAX_SOURCE_BYTES + 1),
             (
-                "has 1,000,001 bytes of source, and at most 1,000,000 are graded; "
+                f"has {MAX_SOURCE_BYTES + 1:,} bytes of source, and at most {MAX_SOURCE_BYTES:,} are graded; "
                 "remove data and code that the exercise does not need"
             ),
         ),

@@ -128,7 +128,7 @@ def test_source_over_the_limit_is_refused_and_text_between_code_cells_does_not_c
     assert why_too_large(submission_from_text("é" * (MAX_SOURCE_BYTES // 2))) is None
     refused = why_too_large(submission_from_text("é" * (MAX_SOURCE_BYTES // 2) + "x"))
     assert refused.reason == (
-        "attention.py has 1,000,001 bytes of source, and at most 1,000,000 are graded; "
+        f"attention.py has {MAX_SOURCE_BYTES + 1:,} bytes of source, and at most {MAX_SOURCE_BYTES:,} are graded; "
         "remove data and code that the exercise does not need"
     )
     long_text = notebook(markdown("x" * (MAX_SOURCE_BYTES + 1)), code("x = 1"))
