@@ -10,7 +10,7 @@ from grader.checks.outcome import Examination, FailureKind, Finding, Outcome, St
 from grader.spec.exercise import Defect, Exercise
 from grader.spec.fragments import replace_fragment
 from grader.verdict.attribution import AFTER_VALUES, WITH_GRADIENTS, Clues, VariantComparison
-from grader.verdict.key import Key, defects_in, variant_name
+from grader.verdict.key import defects_in, variant_name
 from grader.verdict.statements import STANDING, Reading
 
 RELATIVE, ABSOLUTE = 1e-3, 1.0
@@ -59,11 +59,7 @@ def _is_shared(outcome: Outcome, examination: Examination, matching_variants: li
 
 
 def find_partial_fixes(
-    exercise: Exercise,
-    key: Key,
-    examination: Examination,
-    clues: Clues,
-    examine: Callable[[str, set[str]], Examination],
+    comparison: VariantComparison, examine: Callable[[str, set[str]], Examination]
 ) -> dict[str, set[str]]:
     """Return the partially fixed defects, by check.
 
@@ -71,8 +67,9 @@ def find_partial_fixes(
     that defect does at the same point. `examine` takes a variant's name and the checks to run on it, each at the point
     where the submission failed.
     """
-    comparison = VariantComparison(exercise, key, examination, clues)
-    uncertain = {each.id: checks for each in exercise.defects if (checks := comparison.unexplained_of(each.id))}
+    examination, signatures = comparison.examination, comparison.key.signatures
+    defects = [defect.id for defect in comparison.exercise.defects]
+    uncertain = {defect: checks for defect in defects if (checks := comparison.unexplained_of(defect))}
     failures = {outcome.check: outcome for outcome in examination.outcomes}
     compared = {
         check
@@ -84,7 +81,7 @@ def find_partial_fixes(
         asked = compared.intersection(uncertain[defect])
         variant = examine(name, asked) if asked else Examination(outcomes=[])
         for outcome in variant.outcomes:
-            if outcome.check not in asked or not _may_fail_after_values(outcome, key.signatures[name]):
+            if outcome.check not in asked or not _may_fail_after_values(outcome, signatures[name]):
                 continue  # else the submission returned right values there, and the variant does not
             if _fails_equally(failures[outcome.check], examination, outcome, variant, comparison.reading(defect)):
                 partial_fixes.setdefault(outcome.check, set()).add(defect)
