@@ -294,7 +294,7 @@ class Session:
         location, function = self._locate(worker)
         if overrun.is_hang:
             self._hangs[function, way] += 1
-        return SubjectTimedOutError(self._budget.waited, overrun.allowed, location)
+        return SubjectTimedOutError(self._budget.charged, overrun.allowed, location)
 
     def _locate(self, worker: Worker) -> tuple[Location | None, str]:
         """Return the innermost line of the submission that the worker is running, and its function, if there is one."""

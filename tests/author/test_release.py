@@ -571,7 +571,12 @@ def by_heart(course: Course, edition: Course) -> str:
         if case.calling_variants:
             assert theirs.run_probe(calling_variants.is_same_in_training, case.inputs_in_variants[0], called="")
             calls = [
-                VariantCall(variant=each, has_other_inputs=bool(number % 2), learning=("x",))
+                VariantCall(
+                    variant=each,
+                    has_other_inputs=bool(number % 2),
+                    compares_gradients=True,
+                    inputs_with_gradients=("x",),
+                )
                 for number, each in enumerate(case.calling_variants)
             ]
             their_calls = [_of_the_same_values(each, ("x",)) for each in calls]

@@ -93,7 +93,7 @@ def call_in_variants(
                 raise
             return values  # the examiner requests the remaining calls, and the first of them raises
         value = map_tensors(value, torch.clone)  # the next call may write to it
-        values.append(value if call.learning is None else (value, *gradients))
+        values.append((value, *gradients) if call.compares_gradients else value)
         tensors = flatten([value, *gradients])
         size += sum(tensor.numel() * tensor.element_size() for tensor in tensors)
         count += 2 * len(tensors)  # a gradient has a name too
@@ -150,8 +150,8 @@ def _call_in_variant(
     `module` is the subject's module, or was made from it.
     """
     mode_before = module.training
-    if call.learning and call.records_gradients() and not call.has_other_inputs:
-        inputs = _as_leaves(inputs, call.learning)
+    if call.records_gradients() and not call.has_other_inputs:
+        inputs = _as_leaves(inputs, call.inputs_with_gradients)
     try:
         _switch(module, training=call.variant.mode is Mode.TRAINING or mode_before)
         return _called(subject, module, inputs, call, method)
