@@ -86,7 +86,7 @@ def compare_in_calling_variants(
     either; it is then called in fewer variants than the submission. Otherwise it may keep statistics: both are called
     in the same variants, and never in training mode.
     """
-    variants, everything = case.calling_variants, tuple(case.tensors())
+    variants, everything = case.size_case.calling_variants, tuple(case.tensors())
     keeps_statistics = not theirs.run_probe(probe.is_same_in_training, case.inputs_in_variants[0], called=method)
     if keeps_statistics:
         variants = tuple(map(_for_statistics, variants))

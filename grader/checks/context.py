@@ -29,7 +29,7 @@ class Context:
         theirs = self.reference.build(case.arguments, **built)
         ours = self.subject.build(case.arguments, like=theirs, at_once=False, **built)
         ours.training = theirs.training = check.training
-        ours.grad = case.grad
+        ours.grad = case.size_case.grad
         return ours, theirs
 
     def is_first(self, check: Property, case: Case) -> bool:
@@ -43,7 +43,7 @@ class Context:
     def ours(self, check: Property, case: Case) -> ModuleProxy:
         """Build only the subject, with its own initial weights."""
         module = self.subject.build(case.arguments, at_once=False)
-        module.training, module.grad = check.training, case.grad
+        module.training, module.grad = check.training, case.size_case.grad
         return module
 
 

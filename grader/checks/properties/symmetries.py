@@ -57,7 +57,7 @@ def try_unchanged_by(check: UnchangedBy, context: Context, case: Case) -> None:
     one, other = (
         context.subject.build(case.arguments, dtype=check.dtype, like=theirs, at_once=False) for _ in range(2)
     )
-    one.grad = other.grad = case.grad
+    one.grad = other.grad = case.size_case.grad
     inputs = {**case.inputs, **scale_inputs(case, check.loudness, check.dtype)}
     before = declared_output(context.exercise, check, case, one(**inputs), check.output)
     after = nth_output(other(**{**inputs, **check.instead}), check.output)

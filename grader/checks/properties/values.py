@@ -29,6 +29,7 @@ from grader.checks.properties.side_effects import require_inputs_kept
 from grader.checks.properties.symmetries import PRECISE, roughly, scale_inputs
 from grader.checks.proxies import ModuleProxy
 from grader.checks.session import SubjectRaisedError
+from grader.checks.size_cases import SizeCase
 from grader.checks.tolerances import FLOAT32
 from grader.sandbox.calling_variants import CallingVariant, Dtype, GradientMode, History, Mode
 from grader.spec.fields import MadeInput
@@ -65,7 +66,7 @@ def try_matches_reference(check: MatchesReference, context: Context, case: Case)
         _compare_plainly(check, context, *context.pair(check, case, variation=check.variation), case)
         return
     ours, theirs = context.pair(check, case)
-    if case.is_plain:
+    if case.size_case.is_plain:
         unmasked = _unmasked(check, context, theirs, case)
         try:
             _compare_plainly(check, context, ours, theirs, case)
@@ -75,7 +76,7 @@ def try_matches_reference(check: MatchesReference, context: Context, case: Case)
                 diagnosis = diagnoses.diagnose_by_mask(tensor, unmasked, *within)
                 failure.change(diagnosis=diagnosis or failure.finding.diagnosis)
             raise
-    if case.calling_variants and context.subject.session.observed.answers_in_calling_variants:
+    if case.size_case.calling_variants and context.subject.session.observed.answers_in_calling_variants:
         axes = axes_of_checked(context.exercise, check)
         compare_in_calling_variants(
             case, check.method, ours, theirs, context.exercise, axes=axes, gradients=check.gradients
@@ -110,7 +111,7 @@ def _compare_plainly(
         action=f"with the same {interface.kind.shared} as the reference, {called}{''.join(zeros)}",
         axes=() if check.variation else axes_of_checked(context.exercise, check),
     )
-    if not (check.gradients and case.compares_gradients):
+    if not (check.gradients and case.size_case.compares_gradients):
         expected = theirs.call(check.method, **case.inputs)
         parts = [] if check.variation else parts_of(interface, expected)
         compare(ours.call(check.method, **case.inputs), expected, compared, parts=parts)
@@ -196,7 +197,8 @@ def try_keeps_dtype(check: KeepsDtype, context: Context, case: Case) -> None:
         ours, theirs = context.pair(check, case)
         of_function = bool(context.exercise.interface.function)
         variants = tuple(fitting(each, of_function=of_function) for each in IN_FLOAT64)
-        converted = structs.replace(case, calling_variants=variants, inputs_in_variants=(case.inputs, case.inputs))
+        size_case = structs.replace(case.size_case, calling_variants=variants)
+        converted = structs.replace(case, size_case=size_case, inputs_in_variants=(case.inputs, case.inputs))
         compare_in_calling_variants(converted, check.method, ours, theirs, context.exercise)
 
 
@@ -288,7 +290,7 @@ def try_attribute_matches_reference(check: AttributeMatchesReference, context: C
 @runs(WeightsTransfer)
 def try_weights_transfer(check: WeightsTransfer, context: Context, case: Case) -> None:
     ours, theirs = context.pair(check, case)
-    other = make_case(context.exercise, check, {**case.sizes, **check.to})
+    other = make_case(context.exercise, check, SizeCase(sizes={**case.sizes, **check.to}))
     our_other, their_other = context.ours(check, other), context.reference.build(other.arguments)
     change = ", ".join(f"{name}={case.sizes[name]} into one with {name}={size}" for name, size in check.to.items())
     try:
