@@ -18,7 +18,7 @@ from msgspec import Struct
 from grader.checks.outcome import Examination, FailureKind, Finding, Outcome, Status
 from grader.spec.exercise import Exercise
 from grader.verdict.key import REFERENCE, Key, has_defect
-from grader.verdict.statements import STANDING, Reading, StatementReader
+from grader.verdict.statements import HAS_FIX, Reading, StatementReader
 
 
 def _signatures(*kinds: FailureKind) -> frozenset[str]:
@@ -80,7 +80,7 @@ class Clues(Struct, frozen=True, kw_only=True):
     """The failed checks whose deviation a matching variant shares."""
     partial_fixes: dict[str, set[str]] = {}
     """By check, the partially fixed defects: a variant with these defects has the same deviation at the same point."""
-    standing_fixes: frozenset[str] = frozenset()
+    kept_fixes: frozenset[str] = frozenset()
     """The defects whose fix occurs in the submission word by word."""
     identified_defects: dict[str, bool] = {}
     """Sealed editions only: for each defect that the failed checks identify, whether it is present."""
@@ -180,7 +180,7 @@ class Evidence(Struct, frozen=True, kw_only=True):
         """
         if self.reading is Reading.FAULTY and self.fails_unexplained:
             return False
-        if self.reading in STANDING:
+        if self.reading in HAS_FIX:
             return (self.is_mostly_right and not self.fails_a_third) or self.is_right_beside_another_fault
         return self.is_mostly_right and not self.fails_otherwise
 
@@ -283,11 +283,13 @@ def rule_of(evidence: Evidence) -> Rule:
     return next(rule for rule in RULES if rule.applies(evidence))
 
 
-def _is_past(ours: str | None, theirs: str) -> bool:
-    """Return whether a check that failed with `ours` found the values right that a defect with `theirs` gets wrong."""
-    if ours in RAISED_IN_VARIANT:
-        return theirs in WRONG_VALUES
-    return ours in AFTER_VALUES and theirs not in WITH_GRADIENTS
+def _is_past(signature: str | None, of_defect: str) -> bool:
+    """Return whether a check that failed with `signature` found the values right that a defect with the signature
+    `of_defect` gets wrong.
+    """
+    if signature in RAISED_IN_VARIANT:
+        return of_defect in WRONG_VALUES
+    return signature in AFTER_VALUES and of_defect not in WITH_GRADIENTS
 
 
 class VariantComparison:
@@ -318,10 +320,10 @@ class VariantComparison:
         self.fails_like_a_variant: bool = any(
             name != REFERENCE and self._fails_just(key.signatures[name]) for name in self.candidates
         )
-        statements = StatementReader(key, examination.methods, clues.standing_fixes)
+        statements = StatementReader(key, examination.methods, clues.kept_fixes)
         self._readings = {defect.id: statements.reading(defect.id) for defect in exercise.defects}
         self._partly_fixed = {
-            check: {each for each in defects if self._readings[each] not in STANDING} or defects
+            check: {each for each in defects if self._readings[each] not in HAS_FIX} or defects
             for check, defects in clues.partial_fixes.items()
         }
         self.has_signal: bool = self._has_signal()
@@ -405,16 +407,16 @@ class VariantComparison:
         excused = {
             check
             for defect in self._readings.keys() - set(fixed)
-            if not self._stands(defect)
+            if not self._has_fix(defect)
             for check in self.key.signatures[defect]
         }
         broken = [check for check in self.unexplained if check not in excused]
         not_run = {outcome.check for outcome in self.examination.outcomes if outcome.status is Status.NOT_RUN}
         return [check for check in broken if check not in not_run] or broken
 
-    def _stands(self, defect: str) -> bool:
+    def _has_fix(self, defect: str) -> bool:
         """Return whether the submission contains the fix, and no check shows a partial fix."""
-        return self.reading(defect) in STANDING and not any(defect in each for each in self._partly_fixed.values())
+        return self.reading(defect) in HAS_FIX and not any(defect in each for each in self._partly_fixed.values())
 
     def no_signal(self) -> Reason:
         """Return the reason if no check against the reference passes: the first such check that fails."""
@@ -485,12 +487,12 @@ class VariantComparison:
 
     def _fails_similarly(self, check: str, defect: str) -> bool:
         """Return whether a check fails as with the defect: with the same signature, or with wrong numbers in both."""
-        ours, theirs = self.failed.get(check), self.key.signatures[defect].get(check)
-        if ours is None or theirs is None:
+        signature, of_defect = self.failed.get(check), self.key.signatures[defect].get(check)
+        if signature is None or of_defect is None:
             return False
-        if ours in RAISED_IN_VARIANT:
-            return theirs not in WRONG_VALUES
-        return ours == theirs or {ours, theirs} <= WRONG_NUMBERS
+        if signature in RAISED_IN_VARIANT:
+            return of_defect not in WRONG_VALUES
+        return signature == of_defect or {signature, of_defect} <= WRONG_NUMBERS
 
     def _partial_fixes(self, defect: str) -> list[str]:
         """Return the checks that show a partial fix of the defect."""

@@ -116,7 +116,7 @@ class Judge:
         indistinguishable = variants.indistinguishable(submission, examination, matching, seed)
         is_comparable = 0 < len(matching) <= MAX_MATCHING_VARIANTS and REFERENCE not in matching
         clues = Clues(
-            standing_fixes=variants.standing_fixes(submission),
+            kept_fixes=variants.kept_fixes(submission),
             identified_defects=_identified_defects(exercise, indistinguishable),
         )
         if is_comparable and not variants.is_one_of(submission, matching):

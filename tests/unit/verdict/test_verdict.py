@@ -32,7 +32,7 @@ from grader.verdict.attribution import (
 )
 from grader.verdict.judge import _identified_defects
 from grader.verdict.key import Key
-from grader.verdict.matching import compare_deviations, find_partial_fixes, find_standing_fixes, is_part
+from grader.verdict.matching import compare_deviations, find_kept_fixes, find_partial_fixes, is_part
 from grader.verdict.statements import Reading
 from grader.verdict.verdict import Result, Verdict, make_verdict
 from tests.support.exercises import make_exercise
@@ -383,7 +383,7 @@ def test_statements_in_another_order_do_not_show_a_fix():
     key = Key(digest="digest", signatures=signs, methods={name: {"A.forward": "turned cut"} for name in signs})
     wrong = {"values": "failed:values"}
     assert statuses(read(wrong, {"A.forward": "turned cut"}, key=key))[0] is UNKNOWN
-    standing = read(wrong, {"A.forward": "turned cut"}, key=key, standing_fixes=frozenset({"mask"}))
+    standing = read(wrong, {"A.forward": "turned cut"}, key=key, kept_fixes=frozenset({"mask"}))
     assert (standing.defects[0].status, standing.regressions) == (FIXED, ["values"])
 
 
@@ -595,7 +595,7 @@ def test_a_defect_is_read_in_the_statements_that_it_changes(statements, mask, sc
 def test_a_fix_is_recognised_by_its_own_tokens(was, fix, text, stands):
     named = msgspec.structs.replace(defect("mask", 4), was=was, fix=fix)
     exercise = msgspec.structs.replace(EXERCISE, defects=[named])
-    assert find_standing_fixes(exercise, f"{text}\n", f"{fix}\n") == ({"mask"} if stands else set())
+    assert find_kept_fixes(exercise, f"{text}\n", f"{fix}\n") == ({"mask"} if stands else set())
 
 
 @pytest.mark.parametrize(
