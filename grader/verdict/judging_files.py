@@ -10,8 +10,8 @@ from grader.spec.paths import Course
 from grader.spec.seeds import secret_seed
 from grader.submission.choice import Choice
 from grader.verdict.judge import Judge, open_judge
-from grader.verdict.kept_judge import kept_judge
 from grader.verdict.verdict import Verdict, can_be_examined, refuse
+from grader.verdict.warm_judge import warm_judge
 
 
 def judge_file(
@@ -46,9 +46,9 @@ def judging_file(
     """
     if not can_be_examined(choice.read):
         yield _refused(course, exercise_id, choice, _seed(seed))
-    elif (kept := kept_judge()) and not (spawn or strict):
-        seed = kept.draw_seed() if seed is None else seed
-        yield kept.judge(course, exercise_id, choice.read, course.shown(choice.path), seed)
+    elif (warm := warm_judge()) and not (spawn or strict):
+        seed = warm.draw_seed() if seed is None else seed
+        yield warm.judge(course, exercise_id, choice.read, course.shown(choice.path), seed)
     else:
         with open_judge(course, spawn=spawn, strict=strict, first=exercise_id) as judge:
             yield judge(exercise_id, choice.read, course.shown(choice.path), _seed(seed))
