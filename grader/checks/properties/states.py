@@ -74,7 +74,7 @@ def _load(
 
 @runs(CallsInTurn)
 def try_calls_in_turn(check: CallsInTurn, context: Context, case: Case) -> None:
-    ours, theirs = context.pair(check, case)
+    ours, theirs = context.build_both(check, case)
     new = context.subject.build(case.arguments, like=theirs, at_once=False)
     new.training, new.grad = check.training, case.size_case.grad
     every_input = [_inputs_of_call(check, context.exercise, case, index) for index in range(len(check.calls))]
@@ -85,7 +85,7 @@ def try_calls_in_turn(check: CallsInTurn, context: Context, case: Case) -> None:
         return
 
     def use_another(inputs: dict[str, Any]) -> None:
-        context.ours(check, case).call(check.method, **inputs)
+        context.build_subject(check, case).call(check.method, **inputs)
 
     for index, observed in enumerate(_call_in_turn(check, new, every_input, use_another)):
         done = f"{turns_in_words(check, index + 1)}, and another module built and called before each call"
