@@ -156,7 +156,7 @@ def _samples_axis(spec: Any) -> int | None:
     return shape.index(SAMPLES) if SAMPLES in shape else None
 
 
-def _make_input(spec: Any, sizes: dict[str, int], pattern: Pattern = Pattern.USUAL) -> Any:
+def _make_input(spec: Any, sizes: dict[str, int], pattern: Pattern) -> Any:
     if isinstance(spec, list):
         return torch.randn(sizes_of(spec, sizes))
     if not isinstance(spec, MadeInput):

@@ -69,7 +69,7 @@ class SubjectTimedOutError(SubjectError):
     `allowed` describes the limit. `location` is the line that the submission was running.
     """
 
-    def __init__(self, seconds: float, allowed: str, location: Location | None = None) -> None:
+    def __init__(self, seconds: float, allowed: str, location: Location | None) -> None:
         super().__init__(f"still running after {seconds:.1f} s ({allowed})")
         self.location = location
 

@@ -21,10 +21,9 @@ def judge_file(
     *,
     seed: int | None = None,
     spawn: bool = not CAN_FORK,
-    strict: bool = False,
 ) -> Verdict:
     """Return the verdict on a file; see `judging_file`."""
-    with judging_file(course, exercise_id, choice, seed=seed, spawn=spawn, strict=strict) as verdict:
+    with judging_file(course, exercise_id, choice, seed=seed, spawn=spawn) as verdict:
         return verdict
 
 
@@ -54,7 +53,7 @@ def judging_file(
             yield judge(exercise_id, choice.read, course.shown(choice.path), _seed(seed))
 
 
-def judge_choice(judge: Judge, course: Course, exercise_id: str, choice: Choice, *, seed: int | None = None) -> Verdict:
+def judge_choice(judge: Judge, course: Course, exercise_id: str, choice: Choice, *, seed: int | None) -> Verdict:
     """Return the verdict of an open judge on a file, also if the file cannot be examined."""
     seed = _seed(seed)
     if can_be_examined(choice.read):
