@@ -8,7 +8,7 @@ from grader.errors import KitError
 from grader.processes.memory import free_memory
 from grader.processes.warm_client import is_answered_warm
 from grader.processes.warm_server import stay_warm
-from grader.verdict.kept_judge import keep_judge
+from grader.verdict.warm_judge import keep_warm_judge
 
 __all__ = ["CommandService", "inherited_descriptors", "stay_warm"]
 
@@ -35,7 +35,7 @@ class CommandService:
     """Runs commands, and judges in the judge that the first command opens. Make it before the first command."""
 
     def __init__(self) -> None:
-        self._judge = keep_judge()
+        self._judge = keep_warm_judge()
 
     def run(self, arguments: list[str]) -> int:
         """Run a command and return its exit code; raise errors that are not the user's fault."""

@@ -13,6 +13,7 @@ from grader.checks.case import Case, make_case, seed_draws
 from grader.checks.proxies import MisfitError, ModuleProxy, SubjectFactory
 from grader.checks.reference import Reference
 from grader.checks.session import Session, SubjectError, SubjectRaisedError
+from grader.checks.size_cases import SizeCase
 from grader.checks.tolerances import FLOAT32_GRADIENT, FLOAT64, Tolerance
 from grader.processes.workers import WorkerSource
 from grader.sandbox.values import flatten
@@ -138,7 +139,7 @@ def _make_experiment(exercise: Exercise, seed: int) -> Experiment:
     sizes = _draw_sizes(draw, exercise, check)
     inputs = {name: _draw_mask(draw, spec) for name, spec in check.inputs.items()}
     seed_draws(f"find_differences/{seed}")
-    case = make_case(exercise, structs.replace(check, inputs=inputs), sizes)
+    case = make_case(exercise, structs.replace(check, inputs=inputs), SizeCase(sizes=sizes))
     dtype = draw.choice(("float32", "float64"))
     if dtype == "float64":
         doubled = {name: tensor.double() for name, tensor in case.tensors().items()}

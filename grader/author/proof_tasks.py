@@ -13,6 +13,7 @@ from grader.author.rewrites import rewrites_of
 from grader.checks.case import make_case, seed_draws
 from grader.checks.outcome import Status
 from grader.checks.reference import Reference
+from grader.checks.size_cases import SizeCase
 from grader.errors import BrokenExerciseError
 from grader.processes.workers import WorkerSource
 from grader.sandbox.values import flatten
@@ -92,7 +93,7 @@ def _other_shapes(course: Course, exercise_id: str) -> Correction | None:
     try:
         reference = Reference(course.reference(exercise.id), exercise)
         for sizes in exercise.fixed_sizes:
-            case = make_case(exercise, Property(), sizes)
+            case = make_case(exercise, Property(), SizeCase(sizes=sizes))
             with torch.no_grad():
                 outputs = flatten(reference.build(case.arguments)(**case.inputs))
             shapes.append([tuple(each.shape) for each in outputs])
@@ -210,7 +211,7 @@ class _Verdicts:
         check = Property(id="determinism")
         for sizes in self._exercise.fixed_sizes:
             seed_draws(f"{check.id}/{sizes}")
-            case = make_case(self._exercise, check, sizes)
+            case = make_case(self._exercise, check, SizeCase(sizes=sizes))
             module = reference.build(case.arguments)
             first, second = (flatten(module(**case.inputs)) for _ in range(2))
             if not all(torch.equal(one, other) for one, other in zip(first, second, strict=True)):

@@ -86,17 +86,21 @@ def compare_in_calling_variants(
     either; it is then called in fewer variants than the submission. Otherwise it may keep statistics: both are called
     in the same variants, and never in training mode.
     """
-    variants, everything = case.calling_variants, tuple(case.tensors())
+    variants, everything = case.size_case.calling_variants, tuple(case.tensors())
     keeps_statistics = not theirs.run_probe(probe.is_same_in_training, case.inputs_in_variants[0], called=method)
     if keeps_statistics:
         variants = tuple(map(_for_statistics, variants))
-        learning: list[tuple[str, ...] | None] = [None] * len(variants)
+        gradients = False
     else:
         ours.training = theirs.training = False
-        learning = [_learning(each, everything, exercise) if gradients else None for each in variants]
     calls = [
-        VariantCall(variant=variant, has_other_inputs=bool(number % 2), learning=learns)
-        for number, (variant, learns) in enumerate(zip(variants, learning, strict=True))
+        VariantCall(
+            variant=variant,
+            has_other_inputs=bool(number % 2),
+            compares_gradients=gradients,
+            inputs_with_gradients=_inputs_with_gradients(variant, everything, exercise) if gradients else (),
+        )
+        for number, variant in enumerate(variants)
     ]
     if keeps_statistics:
         their_calls, answers = calls, list(call_in_calling_variants(calls, case, method, theirs))
@@ -136,7 +140,7 @@ class _Answer(Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, reply: Any, call: VariantCall) -> Self:
-        if call.learning is None:
+        if not call.compares_gradients:
             return cls(value=reply)
         match reply:
             case (value, None, None) if not call.records_gradients():
@@ -155,7 +159,7 @@ def _compare_gradients(observed: _Answer, expected: _Answer, call: VariantCall, 
     get one. Gradients that are mostly rounding errors are only required to be finite.
     """
     of_parameters = {} if call.variant.history is History.COPIED else expected.parameters
-    of_inputs = {name: each for name, each in expected.inputs.items() if name in (call.learning or ())}
+    of_inputs = {name: each for name, each in expected.inputs.items() if name in call.inputs_with_gradients}
     tolerances = _gradient_tolerances(call.variant, is_precise=is_precise)
     if tolerances is None:
         require_finite_gradients(observed.parameters, of_parameters)
@@ -174,13 +178,13 @@ def _describing_backward_pass(call: VariantCall, everything: tuple[str, ...]) ->
         yield
     except Failure as failure:
         factor = f"{probe.LOSS_SCALES[call.has_other_inputs]:.6g}"
-        names = call.learning
+        names = call.inputs_with_gradients
         which = f" and requires_grad on {' and '.join(names)} alone" if names else " and requires_grad on no input"
         failure.change(action=f"with a loss {factor} times as large{which if names != everything else ''}")
         raise
 
 
-def _learning(variant: CallingVariant, names: tuple[str, ...], exercise: Exercise) -> tuple[str, ...]:
+def _inputs_with_gradients(variant: CallingVariant, names: tuple[str, ...], exercise: Exercise) -> tuple[str, ...]:
     """Return the names of the inputs that get gradients in a call: usually all of them, otherwise one or none."""
     choices: list[tuple[str, ...]] = [names] * max(1, len(names)) + [(name,) for name in names]
     if not exercise.interface.function:
@@ -225,4 +229,4 @@ def _of_the_same_values(call: VariantCall, everything: tuple[str, ...]) -> Varia
         sharing=variant.sharing,
         scale=variant.scale,
     )
-    return structs.replace(call, variant=plain, learning=None if call.learning is None else everything)
+    return structs.replace(call, variant=plain, inputs_with_gradients=everything if call.compares_gradients else ())

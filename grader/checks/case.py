@@ -11,8 +11,7 @@ from typing import Any
 import torch
 from msgspec import Struct, structs
 
-from grader.checks.size_cases import inputs_of_one_shape
-from grader.sandbox.calling_variants import CallingVariant
+from grader.checks.size_cases import SizeCase, inputs_of_one_shape
 from grader.spec.exercise import Exercise
 from grader.spec.fields import MadeInput, MaskKind, shape_of, size_of, sizes_of
 from grader.spec.properties import SAMPLES, Property
@@ -36,11 +35,9 @@ class Pattern(Enum):
 class Case(Struct, frozen=True, kw_only=True):
     """Arguments and inputs for a check at one size case. They depend only on the seed, the check and the size case."""
 
-    sizes: dict[str, int]
+    size_case: SizeCase
     arguments: dict[str, Any]
     inputs: dict[str, Any]
-    calling_variants: tuple[CallingVariant, ...] = ()
-    """The calling variants of further calls."""
     inputs_in_variants: tuple[dict[str, Any], dict[str, Any]] = ({}, {})
     """Two more sets of inputs, which calls in calling variants use in turn."""
     samples_axes: dict[str, int] = {}
@@ -51,14 +48,13 @@ class Case(Struct, frozen=True, kw_only=True):
     """Constructor arguments of other modules, which are called before a rebuilt one."""
     scaled: list[str] = []
     """The inputs to scale up in calls with large inputs."""
-    is_plain: bool = True
-    """Whether the check makes a plain call before the calling variants."""
     largest_input: float | None = None
     """The largest absolute value that inputs may have, or None."""
-    grad: bool = True
-    """Whether calls that need no gradients run with gradients enabled."""
-    compares_gradients: bool = True
-    """Whether gradients are compared too; they are not at the edges."""
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """Return the sizes of the size case."""
+        return self.size_case.sizes
 
     def built_with(self, name: str, value: float) -> "Case":
         """Return the case with one constructor argument replaced."""
@@ -97,15 +93,9 @@ class Case(Struct, frozen=True, kw_only=True):
         }
 
 
-def make_case(
-    exercise: Exercise,
-    check: Property,
-    sizes: dict[str, int],
-    calling_variants: tuple[CallingVariant, ...] = (),
-    *,
-    is_plain: bool = True,
-) -> Case:
-    """Make the case for one set of sizes, from torch's current random state."""
+def make_case(exercise: Exercise, check: Property, size_case: SizeCase) -> Case:
+    """Make the case for one size case, from torch's current random state."""
+    sizes, calling_variants = size_case.sizes, size_case.calling_variants
     specs = check.all_inputs(exercise.interface)
     inputs, *others = (
         {name: _make_input(spec, sizes, pattern) for name, spec in specs.items()}
@@ -114,17 +104,15 @@ def make_case(
     axes = {name: axis for name, spec in specs.items() if (axis := _samples_axis(spec)) is not None}
     groups = inputs_of_one_shape(exercise, check, sizes)
     return Case(
-        sizes=sizes,
+        size_case=size_case,
         arguments=_arguments(exercise, check, sizes),
         inputs=inputs,
-        calling_variants=calling_variants,
         inputs_in_variants=(others[0], others[1]) if others else (inputs, inputs),
         samples_axes=axes,
         shared={name: first for first, *others in groups for name in others},
         other_arguments=_other_arguments(exercise, check, sizes) if calling_variants else (),
         scaled=[name for name, spec in specs.items() if isinstance(spec, list)],
         largest_input=exercise.interface.largest_input,
-        is_plain=is_plain,
     )
 
 
@@ -168,7 +156,7 @@ def _samples_axis(spec: Any) -> int | None:
     return shape.index(SAMPLES) if SAMPLES in shape else None
 
 
-def _make_input(spec: Any, sizes: dict[str, int], pattern: Pattern = Pattern.USUAL) -> Any:
+def _make_input(spec: Any, sizes: dict[str, int], pattern: Pattern) -> Any:
     if isinstance(spec, list):
         return torch.randn(sizes_of(spec, sizes))
     if not isinstance(spec, MadeInput):

@@ -21,7 +21,7 @@ class Context:
     reference: ReferenceCache
     exercise: Exercise
 
-    def pair(
+    def build_both(
         self, check: Property, case: Case, dtype: str = "", variation: str = ""
     ) -> tuple[ModuleProxy, ModuleProxy]:
         """Build the subject and the reference with the same weights; a `variation` is built in place of both."""
@@ -29,7 +29,7 @@ class Context:
         theirs = self.reference.build(case.arguments, **built)
         ours = self.subject.build(case.arguments, like=theirs, at_once=False, **built)
         ours.training = theirs.training = check.training
-        ours.grad = case.grad
+        ours.grad = case.size_case.grad
         return ours, theirs
 
     def is_first(self, check: Property, case: Case) -> bool:
@@ -40,10 +40,10 @@ class Context:
         """Return whether the case has the last of the check's fixed sizes."""
         return case.sizes == self.exercise.fixed_sizes_of(check)[-1]
 
-    def ours(self, check: Property, case: Case) -> ModuleProxy:
+    def build_subject(self, check: Property, case: Case) -> ModuleProxy:
         """Build only the subject, with its own initial weights."""
         module = self.subject.build(case.arguments, at_once=False)
-        module.training, module.grad = check.training, case.grad
+        module.training, module.grad = check.training, case.size_case.grad
         return module
 
 

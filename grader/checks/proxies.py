@@ -100,12 +100,14 @@ class ModuleFactory(Protocol):
 
 
 class MisfitError(Exception):
-    """The submission's parameters are not those of the interface; `deviation` names all that do not fit."""
+    """The submission's parameters are not those of the interface.
+
+    `deviation` has the fields of each parameter that does not fit, as text, so that a recording can store them.
+    """
 
     def __init__(self, misfits: list[Misfit]) -> None:
-        texts = [*dict.fromkeys(map(_in_words, misfits))]
-        super().__init__(listed_first(texts, "; "))
-        self.deviation = frozenset(texts)
+        super().__init__(listed_first([*dict.fromkeys(map(_in_words, misfits))], "; "))
+        self.deviation = frozenset(map(repr, misfits))
 
 
 def _in_words(misfit: Misfit) -> str:

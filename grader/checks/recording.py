@@ -266,7 +266,7 @@ def _rounded_reply(reply: Any, call: VariantCall, dtypes: frozenset[str]) -> Any
     """Return the rounded answer to a call in a calling variant: a value or, if compared, a value and gradients."""
     if call.variant.dtype is Dtype.FLOAT64:
         dtypes -= {"float32"}
-    if call.learning is None:
+    if not call.compares_gradients:
         return _rounded(reply, TOLERANCES, dtypes)
     value, *gradients = reply
     return (_rounded(value, TOLERANCES, dtypes), *(_rounded(each, GRADIENT_TOLERANCES, dtypes) for each in gradients))

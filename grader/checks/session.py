@@ -69,7 +69,7 @@ class SubjectTimedOutError(SubjectError):
     `allowed` describes the limit. `location` is the line that the submission was running.
     """
 
-    def __init__(self, seconds: float, allowed: str, location: Location | None = None) -> None:
+    def __init__(self, seconds: float, allowed: str, location: Location | None) -> None:
         super().__init__(f"still running after {seconds:.1f} s ({allowed})")
         self.location = location
 
@@ -148,6 +148,7 @@ class Session:
         self._worker: Worker | None = None
         self._budget = TimeBudget(exercise.limits.seconds.total)
         self._hangs: collections.Counter[tuple[str, Way]] = collections.Counter()
+        """How often the submission hung, by the function that ran (empty if unknown) and the way of calling."""
         self._answers_plainly = False
 
     def load(self) -> Loaded:
@@ -181,9 +182,10 @@ class Session:
 
     def why_over(self) -> str:
         """Return why no more checks run; empty if they do."""
-        for place in dict.fromkeys(place for place, _ in self._hangs):
-            times = sum(self._hangs[place, way] for way in Way)
-            if times >= MAX_HANGS and (self._hangs[place, Way.PLAINLY] or not self._answers_plainly):
+        for function in dict.fromkeys(function for function, _ in self._hangs):
+            times = sum(self._hangs[function, way] for way in Way)
+            if times >= MAX_HANGS and (self._hangs[function, Way.PLAINLY] or not self._answers_plainly):
+                place = f"in {function}" if function else "at an unknown place"
                 return f"it hung {MAX_HANGS} times {place}, so it is not run again"
         total = self.exercise.limits.seconds.total
         return f"the {total:g} s for all checks were used up before this check" if self._budget.is_over() else ""
@@ -291,11 +293,11 @@ class Session:
         overrun = self._budget.overrun()
         location, function = self._locate(worker)
         if overrun.is_hang:
-            self._hangs[f"in {function}" if location else "at an unknown place", way] += 1
-        return SubjectTimedOutError(self._budget.waited, overrun.allowed, location)
+            self._hangs[function, way] += 1
+        return SubjectTimedOutError(self._budget.charged, overrun.allowed, location)
 
     def _locate(self, worker: Worker) -> tuple[Location | None, str]:
-        """Return the innermost line of the submission that the worker is running, and its function."""
+        """Return the innermost line of the submission that the worker is running, and its function, if there is one."""
         sources = {chunk.label: chunk.text.split("\n") for chunk in self._submission.chunks}
         for frame in worker.where():
             lines = sources.get(frame.label, [])

@@ -24,11 +24,14 @@ MAX_TRIES = 50
 class SizeCase(Struct, frozen=True, kw_only=True):
     """Sizes at which a check runs. Random values drawn for them depend only on `name`."""
 
-    name: str
+    name: str = ""
     sizes: dict[str, int]
+    place: int | None = None
+    """Identifies the size case in the covering array of calling variants; None if no calling variants run there."""
     calling_variants: tuple[CallingVariant, ...] = ()
+    """The calling variants of further calls."""
     is_plain: bool = True
-    """Whether the module is also called plainly."""
+    """Whether the check makes a plain call before the calling variants."""
     grad: bool = True
     """Whether calls that need no gradients run with gradients enabled."""
     compares_gradients: bool = True
@@ -52,18 +55,6 @@ class SizeCasePlan(Struct, frozen=True, kw_only=True):
 def size_cases_of(check: Property, exercise: Exercise, seed: int) -> SizeCasePlan:
     """Plan the size cases of a check."""
     return SizeCasePlanner(exercise).plan(check, seed)
-
-
-class _Sizes(Struct, frozen=True, kw_only=True):
-    """The sizes of a size case.
-
-    `place` identifies the size case in the covering array of calling variants; None if no calling variants run there.
-    """
-
-    name: str
-    sizes: dict[str, int]
-    is_plain: bool = True
-    place: int | None = None
 
 
 class SizeCasePlanner:
@@ -96,13 +87,11 @@ class SizeCasePlanner:
             each for number, each in enumerate([*run, *random]) if uses_calling_variants or number % 2 == _parity(check)
         ]
 
-        def completed(size_cases: list[_Sizes]) -> list[SizeCase]:
+        def completed(size_cases: list[SizeCase]) -> list[SizeCase]:
             return [
-                SizeCase(
-                    name=each.name,
-                    sizes=each.sizes,
+                structs.replace(
+                    each,
                     calling_variants=self._calling_variants(check, each) if uses_calling_variants else (),
-                    is_plain=each.is_plain,
                     grad=each in with_grad and check.largest_size(each.sizes) < LARGE,
                 )
                 for each in size_cases
@@ -141,24 +130,24 @@ class SizeCasePlanner:
             self._calling_variant_check(check) for check in self.exercise.checks if self._uses_calling_variants(check)
         )
 
-    def _sizes_of(self, check: Property, name: str) -> tuple[list[_Sizes], list[_Sizes]]:
-        """Return the sizes of the fixed size cases, and of the random ones."""
+    def _sizes_of(self, check: Property, name: str) -> tuple[list[SizeCase], list[SizeCase]]:
+        """Return the fixed size cases and the random ones, without their calling variants."""
         fixed_sizes, random_sizes = self.exercise.fixed_sizes_of(check), self.exercise.random_sizes
-        fixed = [_Sizes(name=f"{name}/{index}", sizes=sizes) for index, sizes in enumerate(fixed_sizes)]
+        fixed = [SizeCase(name=f"{name}/{index}", sizes=sizes) for index, sizes in enumerate(fixed_sizes)]
         if self._varies_last_fixed(check):
             fixed[-1] = structs.replace(fixed[-1], place=LAST_FIXED)
         longest = self._longest
         if check.uses_equal_sizes and not check.sizes:
             specs = [] if self._most_equal is None else [self._most_equal]
-            return fixed, [_Sizes(name=f"{name}/drawn", sizes=draw_sizes(spec, f"{name}/drawn")) for spec in specs]
-        once_more = [_Sizes(name=f"{name}/longest", sizes=draw_sizes(longest, f"{name}/longest"))] if longest else []
+            return fixed, [SizeCase(name=f"{name}/drawn", sizes=draw_sizes(spec, f"{name}/drawn")) for spec in specs]
+        once_more = [SizeCase(name=f"{name}/longest", sizes=draw_sizes(longest, f"{name}/longest"))] if longest else []
         if check.uses_longest_input and longest and longest.keys() == fixed_sizes[0].keys():
             return fixed, once_more
         if not (check.uses_random_sizes and random_sizes):
             return fixed, []
         has_calling_variants = self.exercise.interface.kind.has_calling_variants
         random_cases = [
-            _Sizes(
+            SizeCase(
                 name=f"{name}/drawn-{place}",
                 sizes=draw_sizes(random_sizes[place], f"{name}/drawn-{place}"),
                 is_plain=not has_calling_variants or place == 0,
@@ -206,7 +195,7 @@ class SizeCasePlanner:
             trains_after_inference=exercise.interface.trains_after_inference,
         )
 
-    def _calling_variants(self, check: Property, case: _Sizes) -> tuple[CallingVariant, ...]:
+    def _calling_variants(self, check: Property, case: SizeCase) -> tuple[CallingVariant, ...]:
         """Return the calling variants; if no two inputs have the same shape, none of them shares tensors."""
         variants = choose_calling_variants(self.calling_variant_checks).get((check.id, case.place), ())
         if inputs_of_one_shape(self.exercise, check, case.sizes):

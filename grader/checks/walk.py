@@ -145,7 +145,7 @@ def _run_in_grad_mode(
     with recorded() as compared, counted_comparisons(tolerated) as counted:
         try:
             case = context.reference.draw(size_case.name, partial(_draw_case, context, check, size_case))
-            try_case(check, context, structs.replace(case, grad=grad, compares_gradients=size_case.compares_gradients))
+            try_case(check, context, structs.replace(case, size_case=structs.replace(size_case, grad=grad)))
         except Exception as error:  # noqa: BLE001 - the caller raises it again with its sizes
             printed = last_lines(session.printed())
             point = FailurePoint(size_case=size_case.name, grad=grad, comparisons=counted.done)
@@ -162,7 +162,7 @@ def _run_in_grad_mode(
 
 def _draw_case(context: Context, check: Property, size_case: SizeCase) -> Case:
     seed_draws(size_case.name)
-    return make_case(context.exercise, check, size_case.sizes, size_case.calling_variants, is_plain=size_case.is_plain)
+    return make_case(context.exercise, check, size_case)
 
 
 def _compare_sizes(check: Property, failed: SizeCaseFailedError, passed: PassedSizeCase | None) -> None:

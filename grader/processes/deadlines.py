@@ -123,7 +123,7 @@ class TimeBudget:
     """
 
     def __init__(self, total: float) -> None:
-        self.waited = 0.0
+        self.charged = 0.0
         """Seconds charged to the current step."""
         self._total = total
         self._left = self._limit = total
@@ -136,7 +136,7 @@ class TimeBudget:
 
     def begin(self, step: str, seconds: float) -> None:
         """Start the clock of a check or of another named step."""
-        self._step, self._limit, self.waited = step, seconds, 0.0
+        self._step, self._limit, self.charged = step, seconds, 0.0
 
     def allow(self, seconds: float) -> None:
         """Raise the step's time limit to `seconds`."""
@@ -148,7 +148,7 @@ class TimeBudget:
 
     def deadline(self) -> float:
         """Return the deadline of a reply, on the monotonic clock."""
-        return time.monotonic() + min(self._limit - self.waited, self._left)
+        return time.monotonic() + min(self._limit - self.charged, self._left)
 
     @contextmanager
     def spending(self) -> Iterator[None]:
@@ -158,7 +158,7 @@ class TimeBudget:
             yield
         finally:
             seconds = time.monotonic() - started
-            self.waited += seconds
+            self.charged += seconds
             self._since_measured += seconds
             self._left -= seconds
 
@@ -176,17 +176,17 @@ class TimeBudget:
         The step and the total get it. Return whether it was enough to wait for the worker again after its deadline.
         """
         idle = max(0.0, self._since_measured - (now.ran - self._measured.ran))
-        waited = idle if now.is_at_disk else min(idle, now.waited - self._measured.waited)
-        returned = min(waited, MAX_RETURNED - self._returned)
+        blocked = idle if now.is_at_disk else min(idle, now.waited - self._measured.waited)
+        returned = min(blocked, MAX_RETURNED - self._returned)
         self._returned += returned
         self._left += returned
-        self.waited = max(0.0, self.waited - returned)
+        self.charged = max(0.0, self.charged - returned)
         self.start_worker(now)
         return returned >= SETTLED_AT
 
     def overrun(self) -> Overrun:
         """Describe why the worker missed its deadline."""
-        left = max(self._left + self.waited, 0.0)
+        left = max(self._left + self.charged, 0.0)
         if left < self._limit:
             return Overrun(allowed=f"{left:.1f} s were left of {self._total:g} s for all checks", is_hang=False)
         is_starved = self._returned >= MAX_RETURNED

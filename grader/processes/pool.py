@@ -27,7 +27,7 @@ class ExaminerPool:
             os.register_at_fork(after_in_child=self._abandon)
 
     @contextlib.contextmanager
-    def lend(self, service: Service, topic: str = "") -> Iterator[ExaminerProcess]:
+    def lend(self, service: Service, topic: str) -> Iterator[ExaminerProcess]:
         """Lend an examiner process to the caller, preferably one that has prepared the topic."""
         with self._lock:
             fitting = [each for each in self._idle if each.service == service]

@@ -104,8 +104,9 @@ class VariantCall(Struct, frozen=True, kw_only=True):
     variant: CallingVariant
     has_other_inputs: bool = False
     """Whether the call gets the second set of inputs."""
-    learning: tuple[str, ...] | None = None
-    """The inputs that get gradients beside the parameters; None if no gradients are compared."""
+    compares_gradients: bool = False
+    inputs_with_gradients: tuple[str, ...] = ()
+    """The inputs that get gradients beside the parameters, if gradients are compared."""
 
     def records_gradients(self) -> bool:
         """Return whether the gradients of the call are recorded and can be compared.
@@ -114,7 +115,7 @@ class VariantCall(Struct, frozen=True, kw_only=True):
         """
         variant = self.variant
         is_smooth = variant.scale is Scale.USUAL or variant.dtype is Dtype.FLOAT64
-        return self.learning is not None and variant.gradients is GradientMode.RECORDED and is_smooth
+        return self.compares_gradients and variant.gradients is GradientMode.RECORDED and is_smooth
 
 
 def to_plain(calls: Sequence[VariantCall]) -> list[Any]:

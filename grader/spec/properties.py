@@ -194,7 +194,7 @@ class FutureDoesNotLeak(Property, frozen=True, kw_only=True, tag="future_does_no
     """The factor by which large inputs are larger than usual."""
 
     def argument_problems(self, interface: Interface, sizes: set[str], path: KeyPath) -> Iterator[Problem]:
-        yield from _input_problems(self.input, self.axis, self.all_inputs(interface), path)
+        yield from _input_and_axis_problems(self.input, self.axis, self.all_inputs(interface), path)
         yield from output_problems(interface, self, self.output, path)
 
 
@@ -216,8 +216,8 @@ class MaskHides(Property, frozen=True, kw_only=True, tag="mask_hides"):
     """The factor by which large inputs are larger than usual."""
 
     def argument_problems(self, interface: Interface, sizes: set[str], path: KeyPath) -> Iterator[Problem]:
-        yield from _input_problems(self.input, self.axis, self.all_inputs(interface), path)
-        yield from _mask_problems(self.mask, MaskKind.PADDING, self.inputs, path)
+        yield from _input_and_axis_problems(self.input, self.axis, self.all_inputs(interface), path)
+        yield from _mask_of_kind_problems(self.mask, MaskKind.PADDING, self.inputs, path)
         yield from output_problems(interface, self, self.output, path)
 
 
@@ -237,7 +237,7 @@ class SamplesDoNotMix(Property, frozen=True, kw_only=True, tag="samples_do_not_m
     """The factor by which a sample is larger than usual in another call."""
 
     def argument_problems(self, interface: Interface, sizes: set[str], path: KeyPath) -> Iterator[Problem]:
-        yield from _input_problems(self.input, self.axis, self.all_inputs(interface), path)
+        yield from _input_and_axis_problems(self.input, self.axis, self.all_inputs(interface), path)
         yield from output_problems(interface, self, self.output, path)
 
 
@@ -280,7 +280,7 @@ class MaskedRowsStayFinite(Property, frozen=True, kw_only=True, tag="masked_rows
     """The axis of the tokens."""
 
     def argument_problems(self, interface: Interface, sizes: set[str], path: KeyPath) -> Iterator[Problem]:
-        yield from _mask_problems(self.mask, MaskKind.DEAD_ROW, self.all_inputs(interface), path)
+        yield from _mask_of_kind_problems(self.mask, MaskKind.DEAD_ROW, self.all_inputs(interface), path)
 
 
 class OtherRowsMatchReference(Property, frozen=True, kw_only=True, tag="other_rows_match_reference"):
@@ -292,7 +292,7 @@ class OtherRowsMatchReference(Property, frozen=True, kw_only=True, tag="other_ro
     """The axis of the queries in each output."""
 
     def argument_problems(self, interface: Interface, sizes: set[str], path: KeyPath) -> Iterator[Problem]:
-        yield from _mask_problems(self.mask, MaskKind.DEAD_ROW, self.all_inputs(interface), path)
+        yield from _mask_of_kind_problems(self.mask, MaskKind.DEAD_ROW, self.all_inputs(interface), path)
         outputs = interface.outputs
         if len(self.axes) != len(outputs):
             remedy = f"write axes: {[1] * len(outputs)}"
@@ -744,7 +744,7 @@ def output_problems(interface: Interface, check: Property, output: int, path: Ke
         )
 
 
-def _input_problems(name: str, axis: int, inputs: dict[str, Any], path: KeyPath) -> Iterator[Problem]:
+def _input_and_axis_problems(name: str, axis: int, inputs: dict[str, Any], path: KeyPath) -> Iterator[Problem]:
     shapes = {each: spec.shape if isinstance(spec, MadeInput) else spec for each, spec in inputs.items()}
     tensors = {each: shape for each, shape in shapes.items() if isinstance(shape, list)}
     yield from unknown_name("an input", name, tensors, (*path, "input"))
@@ -758,7 +758,7 @@ def _input_problems(name: str, axis: int, inputs: dict[str, Any], path: KeyPath)
         )
 
 
-def _mask_problems(name: str, kind: MaskKind, inputs: dict[str, Any], path: KeyPath) -> Iterator[Problem]:
+def _mask_of_kind_problems(name: str, kind: MaskKind, inputs: dict[str, Any], path: KeyPath) -> Iterator[Problem]:
     masks = {each: spec for each, spec in inputs.items() if isinstance(spec, MadeInput) and spec.is_mask()}
     if not masks:
         remedy = f"write inputs: {{{name}: {{mask: {kind}, shape: [tokens, tokens]}}}}"

@@ -129,10 +129,11 @@ def ordinary_requests(exercise: Exercise, check: Property, sizes: dict[str, int]
     """Return the requests of a call with the arguments of a check; `draws` seeds its inputs."""
     from grader.checks.adapters import adapter_of
     from grader.checks.case import make_case, seed_draws  # imports torch
+    from grader.checks.size_cases import SizeCase
     from grader.sandbox.values import from_python
 
     seed_draws(draws)
-    case, interface = make_case(exercise, check, sizes), exercise.interface
+    case, interface = make_case(exercise, check, SizeCase(sizes=sizes)), exercise.interface
     arguments, inputs = (
         {name: from_python(value) for name, value in given.items()} for given in (case.arguments, case.inputs)
     )

@@ -223,7 +223,7 @@ def _calls_in_variants(request: Call, values: list[Any]) -> Iterator[tuple[MadeC
             ],
         )
         value = returned[index] if index < len(returned) else None
-        yield made, value[0] if value is not None and call.learning is not None else value
+        yield made, value[0] if value is not None and call.compares_gradients else value
 
 
 def _is_small(value: Any) -> bool:

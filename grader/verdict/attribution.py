@@ -18,7 +18,7 @@ from msgspec import Struct
 from grader.checks.outcome import Examination, FailureKind, Finding, Outcome, Status
 from grader.spec.exercise import Exercise
 from grader.verdict.key import REFERENCE, Key, has_defect
-from grader.verdict.statements import STANDING, Reading, StatementReader
+from grader.verdict.statements import HAS_FIX, Reading, StatementReader
 
 
 def _signatures(*kinds: FailureKind) -> frozenset[str]:
@@ -80,7 +80,7 @@ class Clues(Struct, frozen=True, kw_only=True):
     """The failed checks whose deviation a matching variant shares."""
     partial_fixes: dict[str, set[str]] = {}
     """By check, the partially fixed defects: a variant with these defects has the same deviation at the same point."""
-    standing_fixes: frozenset[str] = frozenset()
+    kept_fixes: frozenset[str] = frozenset()
     """The defects whose fix occurs in the submission word by word."""
     identified_defects: dict[str, bool] = {}
     """Sealed editions only: for each defect that the failed checks identify, whether it is present."""
@@ -103,11 +103,10 @@ class Attribution(Struct, frozen=True, kw_only=True):
     causes: dict[str, list[str]]
 
 
-def attribute(exercise: Exercise, key: Key, examination: Examination, clues: Clues) -> Attribution:
+def attribute(comparison: "VariantComparison") -> Attribution:
     """Decide the status of every defect, and find the regressions."""
-    comparison = VariantComparison(exercise, key, examination, clues)
     statuses, reasons = {}, {}
-    for defect in exercise.defects:
+    for defect in comparison.exercise.defects:
         evidence = comparison.evidence(defect.id)
         rule = rule_of(evidence)
         statuses[defect.id] = rule.status
@@ -120,11 +119,6 @@ def attribute(exercise: Exercise, key: Key, examination: Examination, clues: Clu
     fixed = {name for name, status in statuses.items() if status is DefectStatus.FIXED}
     regressions = comparison.regressions(fixed)
     return Attribution(statuses=statuses, reasons=reasons, regressions=regressions, causes=causes)
-
-
-def matching_variants(exercise: Exercise, key: Key, examination: Examination) -> list[str]:
-    """Return the variants that behave like the submission, by the signatures of their failures."""
-    return VariantComparison(exercise, key, examination).matching_variants
 
 
 class Evidence(Struct, frozen=True, kw_only=True):
@@ -186,7 +180,7 @@ class Evidence(Struct, frozen=True, kw_only=True):
         """
         if self.reading is Reading.FAULTY and self.fails_unexplained:
             return False
-        if self.reading in STANDING:
+        if self.reading in HAS_FIX:
             return (self.is_mostly_right and not self.fails_a_third) or self.is_right_beside_another_fault
         return self.is_mostly_right and not self.fails_otherwise
 
@@ -289,11 +283,13 @@ def rule_of(evidence: Evidence) -> Rule:
     return next(rule for rule in RULES if rule.applies(evidence))
 
 
-def _is_past(ours: str | None, theirs: str) -> bool:
-    """Return whether a check that failed with `ours` found the values right that a defect with `theirs` gets wrong."""
-    if ours in RAISED_IN_VARIANT:
-        return theirs in WRONG_VALUES
-    return ours in AFTER_VALUES and theirs not in WITH_GRADIENTS
+def _is_past(signature: str | None, of_defect: str) -> bool:
+    """Return whether a check that failed with `signature` found the values right that a defect with the signature
+    `of_defect` gets wrong.
+    """
+    if signature in RAISED_IN_VARIANT:
+        return of_defect in WRONG_VALUES
+    return signature in AFTER_VALUES and of_defect not in WITH_GRADIENTS
 
 
 class VariantComparison:
@@ -304,7 +300,8 @@ class VariantComparison:
     """
 
     def __init__(self, exercise: Exercise, key: Key, examination: Examination, clues: Clues = NO_CLUES) -> None:
-        self._key, self._examination, self._clues = key, examination, clues
+        self.exercise, self.key, self.examination = exercise, key, examination
+        self._clues = clues
         failures = [each for each in examination.outcomes if each.status is not Status.PASSED]
         self.failed: dict[str, str] = {outcome.check: outcome.signature() for outcome in failures}
         self.has_crashed: bool = any(outcome.status is Status.CRASHED for outcome in failures)
@@ -323,16 +320,16 @@ class VariantComparison:
         self.fails_like_a_variant: bool = any(
             name != REFERENCE and self._fails_just(key.signatures[name]) for name in self.candidates
         )
-        statements = StatementReader(key, examination.methods, clues.standing_fixes)
+        statements = StatementReader(key, examination.methods, clues.kept_fixes)
         self._readings = {defect.id: statements.reading(defect.id) for defect in exercise.defects}
         self._partly_fixed = {
-            check: {each for each in defects if self._readings[each] not in STANDING} or defects
+            check: {each for each in defects if self._readings[each] not in HAS_FIX} or defects
             for check, defects in clues.partial_fixes.items()
         }
         self.has_signal: bool = self._has_signal()
         self._stretch = {defect.id for defect in exercise.defects if defect.stretch}
         self._shows_values = self.passed - {check.id for check in exercise.checks if not check.shows_right_values()}
-        self._fails_in_training = self._find_training_failures(exercise)
+        self._fails_in_training = self._find_training_failures()
         changed = {defect for defect, reading in self._readings.items() if reading is Reading.CHANGED}
         is_confined = bool(changed and self.failed) and statements.differ_only_in(changed)
         self._edited: set[str] = changed if is_confined else set()
@@ -358,7 +355,7 @@ class VariantComparison:
             fails_a_third=bool(alone) and 3 * len(differing) > len(own),
             fails_unexplained=any(self._fails_similarly(check, defect) for check in self.unexplained),
             fails_own_checks=any(
-                self.failed.get(check) == signature for check, signature in self._key.signatures[defect].items()
+                self.failed.get(check) == signature for check, signature in self.key.signatures[defect].items()
             ),
             partial_fixes=self._partial_fixes(defect),
             is_ruled_out=not any(has_defect(name, defect) for name in self.candidates),
@@ -366,7 +363,7 @@ class VariantComparison:
             is_certain=self._is_certain(defect),
             is_mostly_right=bool(is_right_of_most and (own & self._shows_values or not differing)),
             is_right_beside_another_fault=bool(
-                only & (self._shows_values | self.passed & self._examination.value_checks)
+                only & (self._shows_values | self.passed & self.examination.value_checks)
                 and not only.intersection(differing)
                 and not in_training
             ),
@@ -393,8 +390,8 @@ class VariantComparison:
         A defect may fail the checks in its own signatures, and also checks that are in no variant's signatures, because
         at some seeds it fails more checks.
         """
-        in_the_key = {check for signatures in self._key.signatures.values() for check in signatures}
-        own = self._key.signatures[defect].keys() | (set(self.unexplained) - in_the_key)
+        in_the_key = {check for signatures in self.key.signatures.values() for check in signatures}
+        own = self.key.signatures[defect].keys() | (set(self.unexplained) - in_the_key)
         return [check for check in self.unexplained if check in own]
 
     def regressions(self, fixed: Collection[str]) -> list[str]:
@@ -410,20 +407,20 @@ class VariantComparison:
         excused = {
             check
             for defect in self._readings.keys() - set(fixed)
-            if not self._stands(defect)
-            for check in self._key.signatures[defect]
+            if not self._has_fix(defect)
+            for check in self.key.signatures[defect]
         }
         broken = [check for check in self.unexplained if check not in excused]
-        not_run = {outcome.check for outcome in self._examination.outcomes if outcome.status is Status.NOT_RUN}
+        not_run = {outcome.check for outcome in self.examination.outcomes if outcome.status is Status.NOT_RUN}
         return [check for check in broken if check not in not_run] or broken
 
-    def _stands(self, defect: str) -> bool:
+    def _has_fix(self, defect: str) -> bool:
         """Return whether the submission contains the fix, and no check shows a partial fix."""
-        return self.reading(defect) in STANDING and not any(defect in each for each in self._partly_fixed.values())
+        return self.reading(defect) in HAS_FIX and not any(defect in each for each in self._partly_fixed.values())
 
     def no_signal(self) -> Reason:
         """Return the reason if no check against the reference passes: the first such check that fails."""
-        value_checks = self._examination.value_checks
+        value_checks = self.examination.value_checks
         kind = UnknownReason.NO_SIGNAL_AS_A_WHOLE if value_checks & self.passed else UnknownReason.NO_SIGNAL
         wrong = [check for check in (*self.unexplained, *self.failed) if check in value_checks]
         return Reason(kind=kind, check=wrong[0])
@@ -447,55 +444,55 @@ class VariantComparison:
 
         A check of a part of the module, such as a mask, does not count: it may pass although all outputs are wrong.
         """
-        failing = self._examination.value_checks & self.failed.keys()
+        failing = self.examination.value_checks & self.failed.keys()
         if failing & self._partly_fixed.keys():
             return True  # only a partly fixed defect makes it fail
-        right = self._examination.value_checks & self.passed
-        if not failing or right - self._examination.partial_value_checks:
+        right = self.examination.value_checks & self.passed
+        if not failing or right - self.examination.partial_value_checks:
             return True
         return self.fails_like_a_variant or any(
             failing <= self.explained_by[name] for name in self.matching_variants if name != REFERENCE
         )
 
-    def _find_training_failures(self, exercise: Exercise) -> set[str]:
+    def _find_training_failures(self) -> set[str]:
         """Return all checks in training mode if each fails unexplained and every check in evaluation mode passes.
 
         Otherwise return no check.
         """
         training = {
-            check.id for check in exercise.checks if check.training and check.id in self._examination.value_checks
+            check.id for check in self.exercise.checks if check.training and check.id in self.examination.value_checks
         }
         is_all = len(training) > 1 and training.issubset(self.unexplained)  # a single one may fail for another reason
-        in_evaluation = self._examination.value_checks - training - self._examination.failed_in_training_variant
+        in_evaluation = self.examination.value_checks - training - self.examination.failed_in_training_variant
         is_only = not self._partly_fixed and in_evaluation <= self.passed
         return training if is_all and is_only else set()
 
     def _is_certain(self, defect: str) -> bool:
         """Return whether at least half of the checks that only this defect fails show its deviation."""
-        only = self._key.signatures[defect].keys() - self._failed_without(defect)
+        only = self.key.signatures[defect].keys() - self._failed_without(defect)
         return len(only & self._clues.matching_deviations) >= max(1, len(only.intersection(self.unexplained)))
 
     def _failed_without(self, defect: str) -> set[str]:
         """Return the checks that some variant without the defect fails."""
-        without = [signatures for name, signatures in self._key.signatures.items() if not has_defect(name, defect)]
+        without = [signatures for name, signatures in self.key.signatures.items() if not has_defect(name, defect)]
         return {check for signatures in without for check in signatures}
 
     def _own_checks(self, defect: str) -> set[str]:
         """Return a defect's own checks, without checks that found the right values and failed only afterwards."""
         return {
             check
-            for check, signature in self._key.signatures[defect].items()
+            for check, signature in self.key.signatures[defect].items()
             if check in self._clues.unmatched or not _is_past(self.failed.get(check), signature)
         }
 
     def _fails_similarly(self, check: str, defect: str) -> bool:
         """Return whether a check fails as with the defect: with the same signature, or with wrong numbers in both."""
-        ours, theirs = self.failed.get(check), self._key.signatures[defect].get(check)
-        if ours is None or theirs is None:
+        signature, of_defect = self.failed.get(check), self.key.signatures[defect].get(check)
+        if signature is None or of_defect is None:
             return False
-        if ours in RAISED_IN_VARIANT:
-            return theirs not in WRONG_VALUES
-        return ours == theirs or {ours, theirs} <= WRONG_NUMBERS
+        if signature in RAISED_IN_VARIANT:
+            return of_defect not in WRONG_VALUES
+        return signature == of_defect or {signature, of_defect} <= WRONG_NUMBERS
 
     def _partial_fixes(self, defect: str) -> list[str]:
         """Return the checks that show a partial fix of the defect."""
@@ -507,12 +504,12 @@ class VariantComparison:
 
     def _with_equal_methods(self, defect: str) -> list[str]:
         """Return the matching variants with the submission's syntax trees in the methods that the defect touches."""
-        methods = self._key.methods
+        methods = self.key.methods
         if not methods:  # a sealed edition has none, and may have identified the defect
             is_there = self._clues.identified_defects.get(defect)
             return [name for name in self.matching_variants if has_defect(name, defect) is is_there]
         touched = [name for name, tree in methods[defect].items() if methods[REFERENCE].get(name) != tree]
-        read = {each: self._examination.methods.get(each) for each in touched}
+        read = {each: self.examination.methods.get(each) for each in touched}
         return [
             name for name in self.matching_variants if all(methods[name].get(each) == read[each] for each in touched)
         ]

@@ -18,11 +18,11 @@ from grader.spec.exercise import Exercise
 from grader.spec.loading import load_exercise
 from grader.spec.paths import Course
 from grader.submission import Submission
-from grader.verdict.attribution import Clues, matching_variants
+from grader.verdict.attribution import Clues, VariantComparison
 from grader.verdict.key import REFERENCE, Key, has_defect
 from grader.verdict.matching import compare_deviations, find_partial_fixes
 from grader.verdict.near_misses import find_near_miss
-from grader.verdict.verdict import Verdict, make_verdict
+from grader.verdict.verdict import Verdict, make_verdict, not_gradable
 
 MAX_MATCHING_VARIANTS = 4
 """The most matching variants whose deviations are compared. More of them match only if a crash hides the values."""
@@ -106,17 +106,17 @@ class Judge:
         seed = variants.seed_for(seed)
         examination = runner.examine(submission, seed, dtype=dtype)
         if examination.unloadable:
-            return make_verdict(exercise, key, examination, file, seed)
+            return not_gradable(exercise, file, seed, examination.unloadable, examination)
 
         def examine_variant(name: str, checks: set[str]) -> Examination:
             return variants.examine(name, checks, seed, dtype)
 
-        matching = matching_variants(exercise, key, examination)
+        matching = VariantComparison(exercise, key, examination).matching_variants
         self._matching = matching[:MAX_MATCHING_VARIANTS]
         indistinguishable = variants.indistinguishable(submission, examination, matching, seed)
         is_comparable = 0 < len(matching) <= MAX_MATCHING_VARIANTS and REFERENCE not in matching
         clues = Clues(
-            standing_fixes=variants.standing_fixes(submission),
+            kept_fixes=variants.kept_fixes(submission),
             identified_defects=_identified_defects(exercise, indistinguishable),
         )
         if is_comparable and not variants.is_one_of(submission, matching):
@@ -127,10 +127,12 @@ class Judge:
         def examine_at_points(name: str, checks: set[str]) -> Examination:
             return variants.examine_at(name, {check: points[check] for check in checks}, seed, dtype)
 
-        partial_fixes = find_partial_fixes(exercise, key, examination, clues, examine_at_points)
-        clues = structs.replace(clues, partial_fixes=partial_fixes)
-        near_miss = find_near_miss(exercise, key, examination, clues, examine_variant)
-        return make_verdict(exercise, key, examination, file, seed, clues=clues, near_miss=near_miss)
+        comparison = VariantComparison(exercise, key, examination, clues)
+        if partial_fixes := find_partial_fixes(comparison, examine_at_points):
+            clues = structs.replace(clues, partial_fixes=partial_fixes)
+            comparison = VariantComparison(exercise, key, examination, clues)
+        near_miss = find_near_miss(comparison, examine_variant)
+        return make_verdict(comparison, file, seed, near_miss=near_miss)
 
     def record(self, exercise_id: str, submission: Submission, seed: int, check: str) -> FailedCheck | None:
         """Run a check that failed once more, and return the requests of its failing size case."""

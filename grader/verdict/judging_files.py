@@ -10,8 +10,8 @@ from grader.spec.paths import Course
 from grader.spec.seeds import secret_seed
 from grader.submission.choice import Choice
 from grader.verdict.judge import Judge, open_judge
-from grader.verdict.kept_judge import kept_judge
 from grader.verdict.verdict import Verdict, can_be_examined, refuse
+from grader.verdict.warm_judge import warm_judge
 
 
 def judge_file(
@@ -21,10 +21,9 @@ def judge_file(
     *,
     seed: int | None = None,
     spawn: bool = not CAN_FORK,
-    strict: bool = False,
 ) -> Verdict:
     """Return the verdict on a file; see `judging_file`."""
-    with judging_file(course, exercise_id, choice, seed=seed, spawn=spawn, strict=strict) as verdict:
+    with judging_file(course, exercise_id, choice, seed=seed, spawn=spawn) as verdict:
         return verdict
 
 
@@ -46,15 +45,15 @@ def judging_file(
     """
     if not can_be_examined(choice.read):
         yield _refused(course, exercise_id, choice, _seed(seed))
-    elif (kept := kept_judge()) and not (spawn or strict):
-        seed = kept.draw_seed() if seed is None else seed
-        yield kept.judge(course, exercise_id, choice.read, course.shown(choice.path), seed)
+    elif (warm := warm_judge()) and not (spawn or strict):
+        seed = warm.draw_seed() if seed is None else seed
+        yield warm.judge(course, exercise_id, choice.read, course.shown(choice.path), seed)
     else:
         with open_judge(course, spawn=spawn, strict=strict, first=exercise_id) as judge:
             yield judge(exercise_id, choice.read, course.shown(choice.path), _seed(seed))
 
 
-def judge_choice(judge: Judge, course: Course, exercise_id: str, choice: Choice, *, seed: int | None = None) -> Verdict:
+def judge_choice(judge: Judge, course: Course, exercise_id: str, choice: Choice, *, seed: int | None) -> Verdict:
     """Return the verdict of an open judge on a file, also if the file cannot be examined."""
     seed = _seed(seed)
     if can_be_examined(choice.read):

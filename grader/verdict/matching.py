@@ -10,8 +10,8 @@ from grader.checks.outcome import Examination, FailureKind, Finding, Outcome, St
 from grader.spec.exercise import Defect, Exercise
 from grader.spec.fragments import replace_fragment
 from grader.verdict.attribution import AFTER_VALUES, WITH_GRADIENTS, Clues, VariantComparison
-from grader.verdict.key import Key, defects_in, variant_name
-from grader.verdict.statements import STANDING, Reading
+from grader.verdict.key import defects_in, variant_name
+from grader.verdict.statements import HAS_FIX, Reading
 
 RELATIVE, ABSOLUTE = 1e-3, 1.0
 """Tolerance for treating two errors as the same fault, in units of the comparison tolerance; rewordings round
@@ -59,11 +59,7 @@ def _is_shared(outcome: Outcome, examination: Examination, matching_variants: li
 
 
 def find_partial_fixes(
-    exercise: Exercise,
-    key: Key,
-    examination: Examination,
-    clues: Clues,
-    examine: Callable[[str, set[str]], Examination],
+    comparison: VariantComparison, examine: Callable[[str, set[str]], Examination]
 ) -> dict[str, set[str]]:
     """Return the partially fixed defects, by check.
 
@@ -71,8 +67,9 @@ def find_partial_fixes(
     that defect does at the same point. `examine` takes a variant's name and the checks to run on it, each at the point
     where the submission failed.
     """
-    comparison = VariantComparison(exercise, key, examination, clues)
-    uncertain = {each.id: checks for each in exercise.defects if (checks := comparison.unexplained_of(each.id))}
+    examination, signatures = comparison.examination, comparison.key.signatures
+    defects = [defect.id for defect in comparison.exercise.defects]
+    uncertain = {defect: checks for defect in defects if (checks := comparison.unexplained_of(defect))}
     failures = {outcome.check: outcome for outcome in examination.outcomes}
     compared = {
         check
@@ -84,7 +81,7 @@ def find_partial_fixes(
         asked = compared.intersection(uncertain[defect])
         variant = examine(name, asked) if asked else Examination(outcomes=[])
         for outcome in variant.outcomes:
-            if outcome.check not in asked or not _may_fail_after_values(outcome, key.signatures[name]):
+            if outcome.check not in asked or not _may_fail_after_values(outcome, signatures[name]):
                 continue  # else the submission returned right values there, and the variant does not
             if _fails_equally(failures[outcome.check], examination, outcome, variant, comparison.reading(defect)):
                 partial_fixes.setdefault(outcome.check, set()).add(defect)
@@ -139,7 +136,7 @@ def _fails_equally(
         same = is_same_or_fewer if reading is Reading.FIXED else is_part
         return same(examination.deviations[outcome.check], others.deviations.get(outcome.check))
     if outcome.status is Status.CRASHED:
-        return reading not in STANDING
+        return reading not in HAS_FIX
     if outcome.finding is None or other.finding is None:
         return outcome.finding is other.finding
     return outcome.finding.kind is FailureKind.PRINTS or _has_same_numbers(outcome.finding, other.finding)
@@ -147,33 +144,33 @@ def _fails_equally(
 
 def _has_same_numbers(one: Finding, other: Finding) -> bool:
     """Return whether two findings of one kind show the same numbers at the same place of the same call."""
-    ours, theirs = (
+    numbers, others = (
         (each.calling_variant, each.action, each.item, each.place, each.expected, each.observed, each.message)
         for each in (one, other)
     )
-    return ours == theirs
+    return numbers == others
 
 
-def find_standing_fixes(exercise: Exercise, text: str, reference: str) -> frozenset[str]:
+def find_kept_fixes(exercise: Exercise, text: str, reference: str) -> frozenset[str]:
     """Return the defects whose fix, but not their faulty code, occurs in a submission's text as in the reference.
 
     Only the tokens in which fix and faulty code differ are compared, with one more token on each side: the rest of the
     line may have changed.
     """
-    ours, theirs = _in_one_line(_tokens(text)), _in_one_line(_tokens(reference))
+    submitted, right_text = _in_one_line(_tokens(text)), _in_one_line(_tokens(reference))
 
-    def stands(defect: Defect, was: str, fix: str) -> bool:
+    def is_kept(defect: Defect, was: str, fix: str) -> bool:
         faulty, right = _differing_tokens(_tokens(was), _tokens(fix))
         if not faulty:  # the fix only adds tokens, so their surroundings show the faulty code
             variant = replace_fragment(reference, fix, was, defect.id)
             faulty, right = _differing_tokens(_tokens(variant), _tokens(reference), with_context=True)
-        stays = not right or ours.count(right) >= theirs.count(right) > 0
-        return stays and (not faulty or ours.count(faulty) <= theirs.count(faulty))
+        has_fix = not right or submitted.count(right) >= right_text.count(right) > 0
+        return has_fix and (not faulty or submitted.count(faulty) <= right_text.count(faulty))
 
     return frozenset(
         defect.id
         for defect in exercise.defects
-        if defect.edits() and all(stands(defect, was, fix) for was, fix in defect.edits())
+        if defect.edits() and all(is_kept(defect, was, fix) for was, fix in defect.edits())
     )
 
 

@@ -6,8 +6,8 @@ from grader.checks.outcome import Examination
 from grader.errors import SpecError
 from grader.spec.exercise import Exercise
 from grader.spec.fragments import make_near_miss
-from grader.verdict.attribution import Clues, VariantComparison
-from grader.verdict.key import Key, defects_in, variant_name
+from grader.verdict.attribution import VariantComparison
+from grader.verdict.key import defects_in, variant_name
 from grader.verdict.matching import is_same
 
 
@@ -25,24 +25,18 @@ def near_miss_texts(exercise: Exercise, reference: str) -> Iterator[tuple[str, s
                 raise
 
 
-def find_near_miss(
-    exercise: Exercise,
-    key: Key,
-    examination: Examination,
-    clues: Clues,
-    examine: Callable[[str, set[str]], Examination],
-) -> str:
+def find_near_miss(comparison: VariantComparison, examine: Callable[[str, set[str]], Examination]) -> str:
     """Return the id of the near miss that the submission behaves like; empty if there is none.
 
     The submission must fail the same checks in the same way and with the same numbers. If a variant already
     explains every failure, no near miss is looked for. `examine` takes a near miss's name and the checks to run on it.
     """
-    ids = {each.id for each in exercise.near_misses}  # none in an edition without hints
-    own = examination.signatures()
-    names = [name for name, signatures in key.near_misses.items() if signatures == own != {} and ids & defects_in(name)]
-    if not names or not VariantComparison(exercise, key, examination, clues).unexplained:
+    examination = comparison.examination
+    ids = {each.id for each in comparison.exercise.near_misses}  # none in an edition without hints
+    own, near_misses = examination.signatures(), comparison.key.near_misses
+    if not own or not comparison.unexplained:
         return ""
-    for name in names:
+    for name in [name for name, signatures in near_misses.items() if signatures == own and ids & defects_in(name)]:
         deviations = examine(name, {*own}).deviations
         if all(is_same(value, deviations.get(check)) for check, value in examination.deviations.items()):
             return next(iter(ids & defects_in(name)))

@@ -22,21 +22,21 @@ class Reading(StrEnum):
     UNREAD = "unread"  # nothing: the method was written anew, or there are no statements to compare
 
 
-STANDING = (Reading.FIXED, Reading.KEPT)
+HAS_FIX = (Reading.FIXED, Reading.KEPT)
 """The readings in which the submission still contains the fix."""
 
 
 class StatementReader:
     """The statements of a submission and of every variant.
 
-    `methods` has the submission's statements, by method, and `standing_fixes` the defects whose fix occurs in it word
+    `methods` has the submission's statements, by method, and `kept_fixes` the defects whose fix occurs in it word
     by word.
     """
 
-    def __init__(self, key: Key, methods: dict[str, str], standing_fixes: Collection[str]) -> None:
+    def __init__(self, key: Key, methods: dict[str, str], kept_fixes: Collection[str]) -> None:
         self._variants = {name: _statements(each) for name, each in key.methods.items()}
         self._own = _statements(methods)
-        self._standing_fixes = standing_fixes
+        self._kept_fixes = kept_fixes
 
     def reading(self, defect: str) -> Reading:
         """Return what the submission's statements show about a defect."""
@@ -44,7 +44,7 @@ class StatementReader:
         touched = {method for right, faulty in pairs for method, _ in right ^ faulty}
         own = {each for each in self._own if each[0] in touched}
         if not touched:  # the same statements in another order
-            return Reading.KEPT if defect in self._standing_fixes else Reading.UNREAD
+            return Reading.KEPT if defect in self._kept_fixes else Reading.UNREAD
         if {method for method, _ in own} != touched:
             return Reading.UNREAD
         common = set.intersection(*(right & faulty for right, faulty in pairs))
@@ -56,7 +56,7 @@ class StatementReader:
                 return Reading.FIXED
             if fault <= own and not fix & own and (fault or own <= known):
                 return Reading.FAULTY
-        if defect in self._standing_fixes:
+        if defect in self._kept_fixes:
             return Reading.KEPT
         return Reading.CHANGED if 2 * len(common & own) >= len(common) > 0 else Reading.UNREAD
 

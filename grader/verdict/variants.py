@@ -15,7 +15,7 @@ from grader.spec.paths import Course
 from grader.submission import Submission, read_submission, submission_from_text
 from grader.verdict.key import Key, has_defect, variant_name
 from grader.verdict.key_making import find_key
-from grader.verdict.matching import find_standing_fixes, is_same
+from grader.verdict.matching import find_kept_fixes, is_same
 
 MAX_EXAMINATIONS = 16
 """The most examinations of variants at single points that are kept. Each takes a few megabytes at most."""
@@ -52,7 +52,7 @@ class VariantSource(ABC):
         """Examine variants at a seed, one check after the other. Stop once the process is no longer idle."""
 
     @abstractmethod
-    def standing_fixes(self, submission: Submission) -> frozenset[str]:
+    def kept_fixes(self, submission: Submission) -> frozenset[str]:
         """Return the defects whose fix occurs literally in the submission; none if the edition lacks the fixes."""
 
     @abstractmethod
@@ -139,11 +139,11 @@ class ExaminedVariants(VariantSource):
     ) -> list[str]:
         return []
 
-    def standing_fixes(self, submission: Submission) -> frozenset[str]:
+    def kept_fixes(self, submission: Submission) -> frozenset[str]:
         exercise = self._runner.exercise
         reference = self._course.reference_text(exercise.id)
         text = "\n".join(chunk.text for chunk in submission.chunks)
-        return find_standing_fixes(exercise, text, reference)
+        return find_kept_fixes(exercise, text, reference)
 
     def _variant(self, name: str) -> _Variant:
         """Return the reference with the defects of that name put back; also a near miss."""
@@ -193,7 +193,7 @@ class RecordedVariants(VariantSource):
     def examine_ahead(self, names: list[str], seed: int, is_idle: Callable[[], bool]) -> None:
         """Do nothing: all examinations are recorded."""
 
-    def standing_fixes(self, submission: Submission) -> frozenset[str]:
+    def kept_fixes(self, submission: Submission) -> frozenset[str]:
         return frozenset()
 
     def indistinguishable(

@@ -10,8 +10,7 @@ from grader.checks.outcome import Examination, FailureKind, Finding, Outcome, St
 from grader.errors import KitError
 from grader.spec.exercise import Defect, Exercise
 from grader.submission import Submission, Unreadable, why_too_large
-from grader.verdict.attribution import NO_CLUES, Attribution, Clues, DefectStatus, Reason, UnknownReason, attribute
-from grader.verdict.key import Key
+from grader.verdict.attribution import Attribution, DefectStatus, Reason, UnknownReason, VariantComparison, attribute
 
 FORMAT_VERSION = 1
 
@@ -95,21 +94,13 @@ class Verdict(Struct, frozen=True, kw_only=True):
         return self.outcome is Result.NOT_FIXED and not self.defects and self.passes_every_check()
 
 
-def make_verdict(
-    exercise: Exercise,
-    key: Key,
-    examination: Examination,
-    file: str,
-    seed: int,
-    *,
-    clues: Clues = NO_CLUES,
-    near_miss: str = "",
-) -> Verdict:
-    """Return the verdict on an examined submission; `file` is its name in the verdict."""
+def make_verdict(comparison: VariantComparison, file: str, seed: int, *, near_miss: str = "") -> Verdict:
+    """Return the verdict on a submission that was compared with the variants; `file` is its name in the verdict."""
+    exercise, examination = comparison.exercise, comparison.examination
     if examination.unloadable is not None:
         return not_gradable(exercise, file, seed, examination.unloadable, examination)
-    attribution = attribute(exercise, key, examination, clues)
-    reasons = {defect.id: _reason(exercise, key, attribution, defect.id) for defect in exercise.defects}
+    attribution = attribute(comparison)
+    reasons = {defect.id: _reason(comparison, attribution, defect.id) for defect in exercise.defects}
     defects = _defect_verdicts(exercise, attribution.statuses, reasons)
     all_fixed = all(defect.status is DefectStatus.FIXED for defect in defects if not defect.stretch)
     is_fixed = all_fixed and not attribution.regressions
@@ -131,10 +122,11 @@ def make_verdict(
     )
 
 
-def _reason(exercise: Exercise, key: Key, attribution: Attribution, defect: str) -> Reason | None:
+def _reason(comparison: VariantComparison, attribution: Attribution, defect: str) -> Reason | None:
     """Return why a status is unknown; `AT_HAND_IN` if no check that runs here can show the defect."""
     reason = attribution.reasons.get(defect)
-    if reason and exercise.edition.decides_at_hand_in(fails_a_check=bool(key.signatures[defect])):
+    fails_a_check = bool(comparison.key.signatures[defect])
+    if reason and comparison.exercise.edition.decides_at_hand_in(fails_a_check=fails_a_check):
         return Reason(kind=UnknownReason.AT_HAND_IN)
     return reason
 

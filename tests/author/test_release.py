@@ -560,20 +560,25 @@ def by_heart(course: Course, edition: Course) -> str:
     known = {}
     for size_case in size_cases_of(check, exercise, seed).all():
         seed_draws(size_case.name)
-        case = make_case(exercise, check, size_case.sizes, size_case.calling_variants, is_plain=size_case.is_plain)
+        case = make_case(exercise, check, size_case)
         reference.draw(size_case.name, lambda case=case: case)
         theirs = reference.build(case.arguments)
-        if case.is_plain and not size_case.compares_gradients:
+        if size_case.is_plain and not size_case.compares_gradients:
             known[key_of(case.inputs["x"])] = theirs.call("", **case.inputs).tolist(), {}
-        elif case.is_plain:
+        elif size_case.is_plain:
             passed = theirs.differentiate(None, "", **case.inputs)
             gradients = {name: each.tolist() for name, each in {**passed.parameters, **passed.inputs}.items()}
             known[key_of(case.inputs["x"])] = passed.value.tolist(), gradients
-        if case.calling_variants:
+        if size_case.calling_variants:
             assert theirs.run_probe(calling_variants.is_same_in_training, case.inputs_in_variants[0], called="")
             calls = [
-                VariantCall(variant=each, has_other_inputs=bool(number % 2), learning=("x",))
-                for number, each in enumerate(case.calling_variants)
+                VariantCall(
+                    variant=each,
+                    has_other_inputs=bool(number % 2),
+                    compares_gradients=True,
+                    inputs_with_gradients=("x",),
+                )
+                for number, each in enumerate(size_case.calling_variants)
             ]
             their_calls = [_of_the_same_values(each, ("x",)) for each in calls]
             asked = [*dict.fromkeys(their_calls)]

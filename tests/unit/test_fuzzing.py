@@ -27,6 +27,7 @@ from grader.spec.loading import read_exercise
 from grader.spec.paths import Course
 from grader.submission import Submission, Unreadable, read_submission
 from grader.submission.submission import from_module, from_notebook
+from grader.verdict.attribution import VariantComparison
 from grader.verdict.key import Key
 from grader.verdict.verdict import make_verdict
 from tests.support.fuzzing import DEEP, NASTY_TEXTS, SECONDS, fuzzing, leaves, mutated, spoilt, within_bounds
@@ -322,7 +323,8 @@ def shown(exercise: Any, outcomes: list[Outcome], unloadable: Finding | None) ->
     """Render the outcome, and require that it contains only visible text."""
     seen = Examination(outcomes=outcomes, unloadable=unloadable)
     exercise = msgspec.structs.replace(exercise, defects=[])
-    verdict = make_verdict(exercise, Key(digest="", signatures={"": {}}, methods={}), seen, "attention.py", 1)
+    key = Key(digest="", signatures={"": {}}, methods={})
+    verdict = make_verdict(VariantComparison(exercise, key, seen), "attention.py", 1)
     json.loads(render_json(verdict))
     for text in (terminal_page(verdict, exercise), render_json(verdict)):
         assert not {each for each in text if each != "\n" and not each.isprintable()}

@@ -51,7 +51,7 @@ with a probability below 1e-2, because the step is short, so an error happens in
 
 @runs(DropoutOnlyInTraining)
 def try_dropout_only_in_training(check: DropoutOnlyInTraining, context: Context, case: Case) -> None:
-    module = context.ours(check, case.built_with(check.probability, 0.5))
+    module = context.build_subject(check, case.built_with(check.probability, 0.5))
     values = module.call_each([case.inputs] * 2)
     for value in values:
         require_declared(value, context.exercise, check, case.sizes)
@@ -85,7 +85,7 @@ def try_dropout_only_in_training(check: DropoutOnlyInTraining, context: Context,
 
 def _compare_all_dropped(check: DropoutOnlyInTraining, context: Context, case: Case, dtype: str = "") -> None:
     """Compare the output with the reference's where everything is dropped."""
-    ours, theirs = context.pair(check, case.built_with(check.probability, 1.0), dtype=dtype)
+    ours, theirs = context.build_both(check, case.built_with(check.probability, 1.0), dtype=dtype)
     ours.training = theirs.training = True
     inputs = {**case.inputs, **scale_inputs(case, 1.0, dtype)}
     compared = Compared(action=f"in training mode with dropout 1{dtype and f', in {dtype}'}")

@@ -46,7 +46,7 @@ def try_future_does_not_leak(check: FutureDoesNotLeak, context: Context, case: C
     tokens = case.inputs[check.input].size(check.axis)
     if tokens == 1:
         return
-    module, changed, units = context.ours(check, case), sorted({1, tokens - 1}), _units(context, check)
+    module, changed, units = context.build_subject(check, case), sorted({1, tokens - 1}), _units(context, check)
     changes = [case.inputs_with_change(check.input, check.axis, token) for token in changed]
     before, *others = _outputs(context, check, case, module, [case.inputs, *changes])
     for token, after in zip(changed, others, strict=True):
@@ -68,7 +68,7 @@ def try_mask_hides(check: MaskHides, context: Context, case: Case) -> None:
     hidden = [key for key in range(pairs.size(-1)) if not bool(pairs[..., key].any())]
     if not hidden:
         return
-    module, units = context.ours(check, case), _units(context, check)
+    module, units = context.build_subject(check, case), _units(context, check)
     change = case.inputs_with_change(check.input, check.axis, hidden[0])
     before, after = _outputs(context, check, case, module, [case.inputs, change])
     is_self_attention = len(case.tensors()) == 1
@@ -88,7 +88,7 @@ def try_samples_do_not_mix(check: SamplesDoNotMix, context: Context, case: Case)
     samples = case.inputs[check.input].size(check.axis)
     if samples == 1:
         return
-    module, units, last = context.ours(check, case), _units(context, check), samples - 1
+    module, units, last = context.build_subject(check, case), _units(context, check), samples - 1
     change = case.inputs_with_change(check.input, check.axis, last)
     calls = [case.inputs, change]
     if check.input in case.scaled:  # other inputs have a range
@@ -271,19 +271,17 @@ def _require_unchanged_loudly(
     """
     if not context.is_last(check, case):
         return
-    module, gaussian = context.ours(check, case), {name: case.inputs[name] for name in case.scaled}
+    module, gaussian = context.build_subject(check, case), {name: case.inputs[name] for name in case.scaled}
     together = dict.fromkeys(gaussian, check.loudness)
-    alone = {
-        **dict.fromkeys(gaussian, 1.0),
-        check.input: check.loudness**2,
-    }  # a module may normalize another input first
+    # a module may normalize another input first
+    alone = {**dict.fromkeys(gaussian, 1.0), check.input: check.loudness**2}
     pairs = []
-    for loudness in [together] * LARGE_DRAWS + [alone] * (LARGE_DRAWS if len(gaussian) > 1 else 0):
-        large_inputs = {name: case.enlarged(torch.randn_like(each), loudness[name]) for name, each in gaussian.items()}
+    for factors in [together] * LARGE_DRAWS + [alone] * (LARGE_DRAWS if len(gaussian) > 1 else 0):
+        large_inputs = {name: case.enlarged(torch.randn_like(each), factors[name]) for name, each in gaussian.items()}
         inputs = {**case.inputs, **large_inputs}
         changed = inputs[check.input].clone()
         part = changed.select(check.axis, token).normal_()
-        part.copy_(case.enlarged(part, loudness[check.input]))
+        part.copy_(case.enlarged(part, factors[check.input]))
         pairs += [inputs, {**inputs, check.input: changed}]
     outputs = _outputs(context, check, case, module, pairs)
     for index, (before, after) in enumerate(zip(outputs[::2], outputs[1::2], strict=True)):

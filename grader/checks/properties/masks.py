@@ -28,7 +28,7 @@ ONE_KEY = Tolerance(relative=1e-4, absolute=1e-5, of_largest=1e-4)
 
 @runs(AcceptsMasks)
 def try_accepts_masks(check: AcceptsMasks, context: Context, case: Case) -> None:
-    ours, theirs = context.pair(check, case)
+    ours, theirs = context.build_both(check, case)
     order = torch.randperm(len(check.dtypes)).tolist()
     masks = []
     for index in range(max(len(check.shapes), len(check.dtypes))):
@@ -59,7 +59,7 @@ def _returned(module: ModuleProxy, method: str, calls: list[dict[str, Any]]) -> 
 
 @runs(MaskedRowsStayFinite)
 def try_masked_rows_stay_finite(check: MaskedRowsStayFinite, context: Context, case: Case) -> None:
-    ours, theirs = context.pair(check, case)
+    ours, theirs = context.build_both(check, case)
     returned = theirs.call(check.method, **case.inputs)
     expected, *other_outputs = flatten(returned)
     row = dead_row(expected.size(check.axis))
@@ -91,7 +91,7 @@ def _require_finite_gradients(passed: Pass, item: str) -> None:
 
 @runs(OtherRowsMatchReference)
 def try_other_rows_match_reference(check: OtherRowsMatchReference, context: Context, case: Case) -> None:
-    ours, theirs = context.pair(check, case)
+    ours, theirs = context.build_both(check, case)
     observed, expected = ours(**case.inputs), theirs(**case.inputs)
     require_form(observed, expected, "output")
     for index, axis in enumerate(check.axes):

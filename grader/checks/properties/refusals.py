@@ -12,6 +12,7 @@ from grader.checks.failure import Advice, Failure
 from grader.checks.outcome import FailureKind
 from grader.checks.proxies import ModuleProxy
 from grader.checks.session import SubjectRaisedError
+from grader.checks.size_cases import SizeCase
 from grader.sandbox.calling_variants import CallingVariant, Dtype, GradientMode, MemoryLayout, Mode, VariantCall
 from grader.sandbox.text import as_arguments, excerpt
 from grader.spec.fields import size_of
@@ -151,7 +152,7 @@ def _require_in_calling_variants(check: Raises, context: Context, case: Case, si
 
 def usual_case(context: Context) -> Case:
     """Return the case of the exercise's largest fixed sizes, with the interface's own inputs."""
-    return make_case(context.exercise, Property(), context.exercise.fixed_sizes[-1])
+    return make_case(context.exercise, Property(), SizeCase(sizes=context.exercise.fixed_sizes[-1]))
 
 
 def _called(context: Context, case: Case, calling_variant: CallingVariant) -> None:

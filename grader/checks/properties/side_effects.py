@@ -17,7 +17,7 @@ from grader.spec.properties import QUOTIENT, AttributeEquals, HasLayer, LeavesIn
 
 @runs(LeavesInputsAlone)
 def try_leaves_inputs_alone(check: LeavesInputsAlone, context: Context, case: Case) -> None:
-    module = context.ours(check, case)
+    module = context.build_subject(check, case)
     module.call(check.method, **case.inputs)
     require_inputs_kept(module, case)
 
@@ -37,7 +37,7 @@ def require_inputs_kept(module: ModuleProxy, case: Case) -> None:
 
 @runs(PrintsNothing)
 def try_prints_nothing(check: PrintsNothing, context: Context, case: Case) -> None:
-    module = context.ours(check, case)
+    module = context.build_subject(check, case)
     _require_silence(module.printed() if check.building else "", "building it")
     module.printed()
     module.call(check.method, **case.inputs)
@@ -58,7 +58,7 @@ def try_prints_nothing(check: PrintsNothing, context: Context, case: Case) -> No
 
 @runs(Prints)
 def try_prints(check: Prints, context: Context, case: Case) -> None:
-    module = context.ours(check, case)
+    module = context.build_subject(check, case)
     module.printed()
     inverted = {name: not value if isinstance(value, bool) else value for name, value in case.arguments.items()}
     context.subject.build(inverted)  # a quiet module beside a verbose one
@@ -84,7 +84,7 @@ def try_attribute_equals(check: AttributeEquals, context: Context, case: Case) -
     expected = _expected(check, case.sizes)
     code = f"getattr(module, {check.name!r}, None) == {expected!r}"
     try:
-        observed = context.ours(check, case).attribute(check.name)
+        observed = context.build_subject(check, case).attribute(check.name)
     except SubjectRaisedError as error:
         if error.raised.type != "AttributeError":
             raise

@@ -14,6 +14,7 @@ from grader.checks.outcome import LARGE, FailureKind
 from grader.checks.outputs import require_declared
 from grader.checks.proxies import ModuleProxy
 from grader.checks.session import SubjectRaisedError
+from grader.checks.size_cases import SizeCase
 from grader.sandbox.probes import ProbeFunction, states
 from grader.sandbox.probes import devices as probe
 from grader.sandbox.text import as_arguments, excerpt
@@ -73,9 +74,9 @@ def _load(
 
 @runs(CallsInTurn)
 def try_calls_in_turn(check: CallsInTurn, context: Context, case: Case) -> None:
-    ours, theirs = context.pair(check, case)
+    ours, theirs = context.build_both(check, case)
     new = context.subject.build(case.arguments, like=theirs, at_once=False)
-    new.training, new.grad = check.training, case.grad
+    new.training, new.grad = check.training, case.size_case.grad
     every_input = [_inputs_of_call(check, context.exercise, case, index) for index in range(len(check.calls))]
     expected = list(_call_in_turn(check, theirs, every_input))
     for index, observed in enumerate(_call_in_turn(check, ours, every_input)):
@@ -84,7 +85,7 @@ def try_calls_in_turn(check: CallsInTurn, context: Context, case: Case) -> None:
         return
 
     def use_another(inputs: dict[str, Any]) -> None:
-        context.ours(check, case).call(check.method, **inputs)
+        context.build_subject(check, case).call(check.method, **inputs)
 
     for index, observed in enumerate(_call_in_turn(check, new, every_input, use_another)):
         done = f"{turns_in_words(check, index + 1)}, and another module built and called before each call"
@@ -122,7 +123,7 @@ def turns_in_words(check: CallsInTurn, count: int) -> str:
 
 def _inputs_of_call(check: CallsInTurn, exercise: Exercise, case: Case, index: int) -> dict[str, Any]:
     later = structs.replace(check, inputs={**check.inputs, **check.then}) if index else check
-    return make_case(exercise, later, {**case.sizes, **check.calls[index]}).inputs
+    return make_case(exercise, later, SizeCase(sizes={**case.sizes, **check.calls[index]})).inputs
 
 
 MOVED = "module and inputs moved to another device"

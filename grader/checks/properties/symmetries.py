@@ -33,7 +33,7 @@ def try_samples_in_any_order(check: SamplesInAnyOrder, context: Context, case: C
     if samples == 1:
         return
     axis = context.exercise.interface.outputs[check.output].index(SAMPLES)
-    module = context.ours(check, case)
+    module = context.build_subject(check, case)
     whole = declared_output(context.exercise, check, case, module(**case.inputs), check.output)
 
     def output_of(chosen: torch.Tensor) -> torch.Tensor:
@@ -57,7 +57,7 @@ def try_unchanged_by(check: UnchangedBy, context: Context, case: Case) -> None:
     one, other = (
         context.subject.build(case.arguments, dtype=check.dtype, like=theirs, at_once=False) for _ in range(2)
     )
-    one.grad = other.grad = case.grad
+    one.grad = other.grad = case.size_case.grad
     inputs = {**case.inputs, **scale_inputs(case, check.loudness, check.dtype)}
     before = declared_output(context.exercise, check, case, one(**inputs), check.output)
     after = nth_output(other(**{**inputs, **check.instead}), check.output)
@@ -76,7 +76,7 @@ def try_padding_changes_nothing(check: PaddingChangesNothing, context: Context, 
     if kept == case.sizes[check.tokens]:
         return
     specs = check.all_inputs(context.exercise.interface)
-    module = context.ours(check, case)
+    module = context.build_subject(check, case)
     padded = declared_output(context.exercise, check, case, module(**case.inputs), check.output)
     short = {name: _cut(check, value, shape_of(specs[name]), kept) for name, value in case.inputs.items()}
     padded_part = _cut(check, padded, context.exercise.interface.outputs[check.output], kept)
@@ -93,9 +93,9 @@ def _cut(check: PaddingChangesNothing, value: Any, shape: list[Any], kept: int) 
     return value
 
 
-def scale_inputs(case: Case, loudness: float, dtype: str) -> dict[str, torch.Tensor]:
-    """Return the floating-point inputs multiplied by `loudness`, in `dtype` if it is given."""
-    times = {name: case.enlarged(value, loudness) for name, value in case.tensors().items()}
+def scale_inputs(case: Case, factor: float, dtype: str) -> dict[str, torch.Tensor]:
+    """Return the floating-point inputs multiplied by `factor`, in `dtype` if it is given."""
+    times = {name: case.enlarged(value, factor) for name, value in case.tensors().items()}
     if dtype == "float64":
         return {name: finer(value) for name, value in times.items()}
     return {name: value.to(getattr(torch, dtype)) for name, value in times.items()} if dtype else times
@@ -105,8 +105,8 @@ def _batched(case: Case) -> dict[str, torch.Tensor]:
     return {name: case.inputs[name] for name in case.samples_axes}
 
 
-def roughly(dtype: str, loudness: float) -> Tolerance:
+def roughly(dtype: str, factor: float) -> Tolerance:
     """Return the usual tolerance for a dtype and a scale of inputs."""
     if dtype in HALVES:
         return structs.replace(FLOAT32, of_largest=HALF_ROUNDING)
-    return LARGE_INPUTS if loudness > 1 else FLOAT32
+    return LARGE_INPUTS if factor > 1 else FLOAT32

@@ -29,6 +29,7 @@ from grader.checks.properties.side_effects import require_inputs_kept
 from grader.checks.properties.symmetries import PRECISE, roughly, scale_inputs
 from grader.checks.proxies import ModuleProxy
 from grader.checks.session import SubjectRaisedError
+from grader.checks.size_cases import SizeCase
 from grader.checks.tolerances import FLOAT32
 from grader.sandbox.calling_variants import CallingVariant, Dtype, GradientMode, History, Mode
 from grader.spec.fields import MadeInput
@@ -62,10 +63,10 @@ SUM_OF_DROPPED = 0.1
 @runs(MatchesReference)
 def try_matches_reference(check: MatchesReference, context: Context, case: Case) -> None:
     if check.variation:
-        _compare_plainly(check, context, *context.pair(check, case, variation=check.variation), case)
+        _compare_plainly(check, context, *context.build_both(check, case, variation=check.variation), case)
         return
-    ours, theirs = context.pair(check, case)
-    if case.is_plain:
+    ours, theirs = context.build_both(check, case)
+    if case.size_case.is_plain:
         unmasked = _unmasked(check, context, theirs, case)
         try:
             _compare_plainly(check, context, ours, theirs, case)
@@ -75,7 +76,7 @@ def try_matches_reference(check: MatchesReference, context: Context, case: Case)
                 diagnosis = diagnoses.diagnose_by_mask(tensor, unmasked, *within)
                 failure.change(diagnosis=diagnosis or failure.finding.diagnosis)
             raise
-    if case.calling_variants and context.subject.session.observed.answers_in_calling_variants:
+    if case.size_case.calling_variants and context.subject.session.observed.answers_in_calling_variants:
         axes = axes_of_checked(context.exercise, check)
         compare_in_calling_variants(
             case, check.method, ours, theirs, context.exercise, axes=axes, gradients=check.gradients
@@ -110,7 +111,7 @@ def _compare_plainly(
         action=f"with the same {interface.kind.shared} as the reference, {called}{''.join(zeros)}",
         axes=() if check.variation else axes_of_checked(context.exercise, check),
     )
-    if not (check.gradients and case.compares_gradients):
+    if not (check.gradients and case.size_case.compares_gradients):
         expected = theirs.call(check.method, **case.inputs)
         parts = [] if check.variation else parts_of(interface, expected)
         compare(ours.call(check.method, **case.inputs), expected, compared, parts=parts)
@@ -126,13 +127,13 @@ def _compare_plainly(
 
 @runs(ReturnsShapes)
 def try_returns_shapes(check: ReturnsShapes, context: Context, case: Case) -> None:
-    value = context.ours(check, case).call(check.method, **case.inputs)
+    value = context.build_subject(check, case).call(check.method, **case.inputs)
     require_declared(value, context.exercise, check, case.sizes)
 
 
 @runs(EveryParameterLearns)
 def try_every_parameter_learns(check: EveryParameterLearns, context: Context, case: Case) -> None:
-    ours, theirs = context.pair(check, case)
+    ours, theirs = context.build_both(check, case)
     expected = theirs.differentiate(None, check.method, **case.inputs)
     passed = ours.differentiate(expected.cotangents, check.method, **case.inputs)
     require_form(passed.value, expected.value, f"{check.method or 'forward'}: output")
@@ -143,7 +144,7 @@ def try_every_parameter_learns(check: EveryParameterLearns, context: Context, ca
 
 @runs(RowsSumToOne)
 def try_rows_sum_to_one(check: RowsSumToOne, context: Context, case: Case) -> None:
-    module = context.ours(check, case)
+    module = context.build_subject(check, case)
     value = module.call(check.method, **case.inputs)
     if check.attribute:
         weights, item = module.attribute(check.attribute), f"the attribute {check.attribute}"
@@ -183,7 +184,7 @@ def _place_of_row(check: RowsSumToOne, context: Context, index: list[int]) -> st
 
 @runs(KeepsDtype)
 def try_keeps_dtype(check: KeepsDtype, context: Context, case: Case) -> None:
-    ours, theirs = context.pair(check, case, dtype=check.dtype)
+    ours, theirs = context.build_both(check, case, dtype=check.dtype)
     inputs = {**case.inputs, **scale_inputs(case, check.loudness, check.dtype)}
     tolerance = PRECISE[check.dtype] if check.precise else roughly(check.dtype, check.loudness)
     times = f", inputs {case.enlargement(check.loudness)}" if check.loudness != 1 else ""
@@ -193,16 +194,17 @@ def try_keeps_dtype(check: KeepsDtype, context: Context, case: Case) -> None:
     with extreme_numbers(are_used=check.loudness != 1 or not check.in_float64()):
         compare(ours.call(check.method, **inputs), expected, compared, tolerance, parts)
     if check.in_float64() and check.loudness == 1 and context.exercise.interface.kind.has_calling_variants:
-        ours, theirs = context.pair(check, case)
+        ours, theirs = context.build_both(check, case)
         of_function = bool(context.exercise.interface.function)
         variants = tuple(fitting(each, of_function=of_function) for each in IN_FLOAT64)
-        converted = structs.replace(case, calling_variants=variants, inputs_in_variants=(case.inputs, case.inputs))
+        size_case = structs.replace(case.size_case, calling_variants=variants)
+        converted = structs.replace(case, size_case=size_case, inputs_in_variants=(case.inputs, case.inputs))
         compare_in_calling_variants(converted, check.method, ours, theirs, context.exercise)
 
 
 @runs(KeepsParameters)
 def try_keeps_parameters(check: KeepsParameters, context: Context, case: Case) -> None:
-    modules = context.ours(check, case), context.reference.build(case.arguments)
+    modules = context.build_subject(check, case), context.reference.build(case.arguments)
     ours, theirs = (module.shapes() for module in modules)
     missing, extra = shape_differences(ours, theirs)
     if missing or extra:
@@ -271,7 +273,7 @@ def _initial_failure(name: str, expected: str, observed: str) -> Failure:
 
 @runs(AttributeMatchesReference)
 def try_attribute_matches_reference(check: AttributeMatchesReference, context: Context, case: Case) -> None:
-    ours, theirs = context.pair(check, case)
+    ours, theirs = context.build_both(check, case)
     ours.call(check.method, **case.inputs)
     theirs.call(check.method, **case.inputs)
     first = Compared(item=f"after a call, the attribute {check.name}", axes=())
@@ -287,9 +289,9 @@ def try_attribute_matches_reference(check: AttributeMatchesReference, context: C
 
 @runs(WeightsTransfer)
 def try_weights_transfer(check: WeightsTransfer, context: Context, case: Case) -> None:
-    ours, theirs = context.pair(check, case)
-    other = make_case(context.exercise, check, {**case.sizes, **check.to})
-    our_other, their_other = context.ours(check, other), context.reference.build(other.arguments)
+    ours, theirs = context.build_both(check, case)
+    other = make_case(context.exercise, check, SizeCase(sizes={**case.sizes, **check.to}))
+    our_other, their_other = context.build_subject(check, other), context.reference.build(other.arguments)
     change = ", ".join(f"{name}={case.sizes[name]} into one with {name}={size}" for name, size in check.to.items())
     try:
         our_other.load_from(ours)

@@ -23,7 +23,7 @@ from grader.spec.fragments import fix_defects, make_variant, put_back
 from grader.spec.loading import load_exercise
 from grader.spec.paths import Course
 from grader.submission import submission_from_text
-from grader.verdict.attribution import DefectStatus
+from grader.verdict.attribution import DefectStatus, VariantComparison
 from grader.verdict.digest import meaning
 from grader.verdict.key import Key, variant_name
 from grader.verdict.key_making import KEY_SEED, extend_time_limit
@@ -278,7 +278,7 @@ def _identified(examined: _Examined, exercise: Exercise) -> tuple[dict[str, dict
     key = Key(digest="", signatures=signatures, methods=methods)
     for subset in subsets:
         examination = examined.examination(make_variant(examined.reference, exercise, subset))
-        verdict = make_verdict(exercise, key, examination, "", KEY_SEED)
+        verdict = make_verdict(VariantComparison(exercise, key, examination), "", KEY_SEED)
         present = {each.id for each in verdict.defects if each.status is DefectStatus.PRESENT}
         unknown = any(each.status is DefectStatus.UNKNOWN for each in verdict.defects)
         is_right = (verdict.outcome is Result.FIXED) == (not subset)

@@ -35,7 +35,7 @@ gradients are divided by the factor again.
 Gradients = dict[str, torch.Tensor | None]
 """Gradients by the name of a parameter or of an input; None where nothing flows back."""
 
-Pair = tuple[Gradients | None, Gradients | None]
+CallGradients = tuple[Gradients | None, Gradients | None]
 """The gradients of the parameters and those of the inputs; None if they are not recorded."""
 
 NEEDS_NEW_MODULE = {
@@ -93,7 +93,7 @@ def call_in_variants(
                 raise
             return values  # the examiner requests the remaining calls, and the first of them raises
         value = map_tensors(value, torch.clone)  # the next call may write to it
-        values.append(value if call.learning is None else (value, *gradients))
+        values.append((value, *gradients) if call.compares_gradients else value)
         tensors = flatten([value, *gradients])
         size += sum(tensor.numel() * tensor.element_size() for tensor in tensors)
         count += 2 * len(tensors)  # a gradient has a name too
@@ -144,14 +144,14 @@ def fixed_cotangents(value: Any) -> list[torch.Tensor]:
 
 def _call_in_variant(
     subject: Subject, module: torch.nn.Module, inputs: dict[str, Any], call: VariantCall, method: str
-) -> tuple[Any, Pair]:
+) -> tuple[Any, CallGradients]:
     """Return the method's value in one call, and the gradients of parameters and inputs.
 
     `module` is the subject's module, or was made from it.
     """
     mode_before = module.training
-    if call.learning and call.records_gradients() and not call.has_other_inputs:
-        inputs = _as_leaves(inputs, call.learning)
+    if call.records_gradients() and not call.has_other_inputs:
+        inputs = _as_leaves(inputs, call.inputs_with_gradients)
     try:
         _switch(module, training=call.variant.mode is Mode.TRAINING or mode_before)
         return _called(subject, module, inputs, call, method)
@@ -187,7 +187,7 @@ def _as_outputs(inputs: dict[str, Any]) -> dict[str, Any]:
 
 def _called(
     subject: Subject, module: torch.nn.Module, inputs: dict[str, Any], call: VariantCall, method: str
-) -> tuple[Any, Pair]:
+) -> tuple[Any, CallGradients]:
     variant = call.variant
     module = _with_history(module, variant.history, method, inputs)
     flags = subject.flags(module)
@@ -204,7 +204,7 @@ def _called(
         _call_with_others(module, inputs, run)
     is_made = module is not subject.module and variant.history in {History.COPIED, *NEEDS_NEW_MODULE}
     own = [*subject.module.parameters()] if is_made else []  # a module made from it must work without it
-    gradients: Pair = (None, None)
+    gradients: CallGradients = (None, None)
     with _overwritten(own, list(map(torch.zeros_like, own))):
         value = run()
         if variant.history is History.AFTER_OTHERS:

@@ -17,6 +17,7 @@ from grader.report.phrases import missed_tests
 from grader.spec.exercise import Limits, Seconds
 from grader.spec.loading import load_exercise
 from grader.submission import submission_from_text
+from grader.verdict.attribution import VariantComparison
 from grader.verdict.key_making import find_key
 from grader.verdict.verdict import Verdict, make_verdict
 from tests.support.judging import SEED
@@ -44,7 +45,8 @@ def hang_in_training(judge_text) -> Verdict:
     with Runner(judge_text.course, exercise, judge_text.source) as runner:
         key = find_key(judge_text.course, runner)
         runner.exercise = quick
-        return make_verdict(exercise, key, runner.examine(submission_from_text(text), SEED), "attention.py", SEED)
+        examination = runner.examine(submission_from_text(text), SEED)
+        return make_verdict(VariantComparison(exercise, key, examination), "attention.py", SEED)
 
 
 def partial_fixes_and_broken(judge_text) -> Verdict:

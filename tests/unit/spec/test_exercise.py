@@ -288,10 +288,11 @@ def drawn(load, spec: str):
     import torch
 
     from grader.checks.case import make_case, seed_draws
+    from grader.checks.size_cases import SizeCase
 
     exercise = load("inputs: {x: [batch, size]}", f"inputs: {{x: [batch, size], ids: {spec}}}")
     seed_draws("integers")
-    ids = make_case(exercise, exercise.checks[0], {"batch": 7, "size": 5}).inputs["ids"]
+    ids = make_case(exercise, exercise.checks[0], SizeCase(sizes={"batch": 7, "size": 5})).inputs["ids"]
     assert isinstance(ids, torch.Tensor)
     assert ids.shape == (7, 5)
     return ids
@@ -318,9 +319,12 @@ def test_a_token_that_is_changed_becomes_another_of_the_same_input(load):
     import torch
 
     from grader.checks.case import Case
+    from grader.checks.size_cases import SizeCase
 
     ids = drawn(load, "{integers: size, ignored: -100, shape: [batch, size]}")
-    changed = Case(sizes={}, arguments={}, inputs={"ids": ids}).inputs_with_change("ids", 1, 2)["ids"]
+    changed = Case(size_case=SizeCase(sizes={}), arguments={}, inputs={"ids": ids}).inputs_with_change("ids", 1, 2)[
+        "ids"
+    ]
     assert set(changed.unique().tolist()) <= set(ids.unique().tolist())
     assert bool((changed[:, 2] != ids[:, 2]).all())
     assert torch.equal(changed[:, [0, 1, 3, 4]], ids[:, [0, 1, 3, 4]])

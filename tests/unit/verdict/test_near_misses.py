@@ -6,7 +6,7 @@ from msgspec import structs
 from grader.checks.outcome import Examination, FailureKind, Finding, Outcome, Status
 from grader.spec.exercise import Defect, Exercise, NearMiss
 from grader.spec.properties import ReturnsShapes
-from grader.verdict.attribution import Clues
+from grader.verdict.attribution import Clues, VariantComparison
 from grader.verdict.key import Key
 from grader.verdict.near_misses import find_near_miss, near_miss_texts
 from tests.support.exercises import make_exercise
@@ -47,7 +47,7 @@ def examination(deviation: torch.Tensor) -> Examination:
 
 
 def found(submission: Examination, exercise: Exercise = EXERCISE, clues: Clues = UNMATCHED) -> str:
-    return find_near_miss(exercise, KEY, submission, clues, lambda _name, _checks: examination(OFF))
+    return find_near_miss(VariantComparison(exercise, KEY, submission, clues), lambda _name, _checks: examination(OFF))
 
 
 def test_a_submission_with_the_same_failures_and_numbers_is_recognised() -> None:

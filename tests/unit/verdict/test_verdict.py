@@ -18,9 +18,10 @@ from grader.checks.outcome import (
 )
 from grader.report.causes import group_causes
 from grader.report.view import view_of
-from grader.spec.exercise import Defect
+from grader.spec.exercise import Defect, Exercise
 from grader.spec.properties import ReturnsShapes
 from grader.verdict.attribution import (
+    NO_CLUES,
     RULES,
     Clues,
     DefectStatus,
@@ -31,9 +32,9 @@ from grader.verdict.attribution import (
 )
 from grader.verdict.judge import _identified_defects
 from grader.verdict.key import Key
-from grader.verdict.matching import compare_deviations, find_partial_fixes, find_standing_fixes, is_part
+from grader.verdict.matching import compare_deviations, find_kept_fixes, find_partial_fixes, is_part
 from grader.verdict.statements import Reading
-from grader.verdict.verdict import Result, make_verdict
+from grader.verdict.verdict import Result, Verdict, make_verdict
 from tests.support.exercises import make_exercise
 
 FIXED, PRESENT, UNKNOWN = DefectStatus.FIXED, DefectStatus.PRESENT, DefectStatus.UNKNOWN
@@ -107,11 +108,18 @@ def split(others: dict) -> tuple[dict, dict]:
     return {name: value for name, value in others.items() if name not in clues}, clues
 
 
+def verdict_on(
+    examined: Examination, clues: Clues = NO_CLUES, key: Key = KEY, exercise: Exercise = EXERCISE
+) -> Verdict:
+    """The verdict on an examined submission."""
+    return make_verdict(VariantComparison(exercise, key, examined, clues), "attention.py", 7)
+
+
 def read(signatures: dict[str, str], methods: dict[str, str] | None = None, key: Key = KEY, **others):
     """The verdict on a submission whose failed checks have these signatures."""
     seen, clues = split(others)
     examined = examination(signatures, methods=methods or {}, **seen)
-    return make_verdict(EXERCISE, key, examined, "attention.py", 7, clues=clues_of(signatures, **clues))
+    return verdict_on(examined, clues_of(signatures, **clues), key=key)
 
 
 def statuses(verdict):
@@ -280,7 +288,7 @@ def test_a_defect_is_known_beside_another_by_the_numbers_that_it_alone_brings_ab
     ]
     seen = Examination(outcomes=outcomes, value_checks=frozenset({"values"}))
     clues = Clues(unmatched=frozenset({"values"}), matching_deviations=frozenset(recognised))
-    verdict = make_verdict(EXERCISE, KEY, seen, "attention.py", 7, clues=clues)
+    verdict = verdict_on(seen, clues)
     assert statuses(verdict)[:2] == [expected, UNKNOWN]
 
 
@@ -375,7 +383,7 @@ def test_statements_in_another_order_do_not_show_a_fix():
     key = Key(digest="digest", signatures=signs, methods={name: {"A.forward": "turned cut"} for name in signs})
     wrong = {"values": "failed:values"}
     assert statuses(read(wrong, {"A.forward": "turned cut"}, key=key))[0] is UNKNOWN
-    standing = read(wrong, {"A.forward": "turned cut"}, key=key, standing_fixes=frozenset({"mask"}))
+    standing = read(wrong, {"A.forward": "turned cut"}, key=key, kept_fixes=frozenset({"mask"}))
     assert (standing.defects[0].status, standing.regressions) == (FIXED, ["values"])
 
 
@@ -405,7 +413,7 @@ def test_every_defect_of_a_file_that_does_not_load_is_unknown_with_the_place():
         message="it cannot be compiled",
         location=Location(label="attention.py", line=3, text="x = (", column=5),
     )
-    verdict = make_verdict(EXERCISE, KEY, Examination(outcomes=[], unloadable=why, seconds=0.5), "attention.py", 7)
+    verdict = verdict_on(Examination(outcomes=[], unloadable=why, seconds=0.5))
     assert (verdict.outcome, verdict.exit_code(), verdict.score) == (Result.NOT_GRADABLE, 1, 0)
     assert verdict.reason == "it cannot be compiled (attention.py, line 3, column 5)"
     assert statuses(verdict) == [UNKNOWN] * 3
@@ -424,13 +432,10 @@ def test_a_check_with_a_defects_own_numbers_shows_a_partial_fix(saw, status, reg
     )
     seen = Examination(outcomes=outcomes, deviations={"causal": saw})
     partial_fixes = find_partial_fixes(
-        EXERCISE,
-        KEY,
-        seen,
-        Clues(),
+        VariantComparison(EXERCISE, KEY, seen),
         lambda name, checks: Examination(outcomes=outcomes, deviations=dict.fromkeys(checks, 0.5)),
     )
-    verdict = make_verdict(EXERCISE, KEY, seen, "attention.py", 7, clues=Clues(partial_fixes=partial_fixes))
+    verdict = verdict_on(seen, Clues(partial_fixes=partial_fixes))
     assert (statuses(verdict), verdict.regressions) == ([status, FIXED, FIXED], regressions)
 
 
@@ -502,7 +507,7 @@ def test_wrong_numbers_of_no_variant_are_one_cause_however_many_checks_see_them(
     other = Examination(outcomes=seen.outcomes, deviations=dict.fromkeys(wrong, 0.25))
     clues = compare_deviations(Clues(), seen, [other])
     assert clues == Clues(unmatched=frozenset(wrong))
-    causes = group_causes(make_verdict(EXERCISE, KEY, seen, "attention.py", 7, clues=clues))
+    causes = group_causes(verdict_on(seen, clues))
     assert [cause.checks for cause in causes] == [["values", "causal", "shapes"]]
 
 
@@ -590,7 +595,7 @@ def test_a_defect_is_read_in_the_statements_that_it_changes(statements, mask, sc
 def test_a_fix_is_recognised_by_its_own_tokens(was, fix, text, stands):
     named = msgspec.structs.replace(defect("mask", 4), was=was, fix=fix)
     exercise = msgspec.structs.replace(EXERCISE, defects=[named])
-    assert find_standing_fixes(exercise, f"{text}\n", f"{fix}\n") == ({"mask"} if stands else set())
+    assert find_kept_fixes(exercise, f"{text}\n", f"{fix}\n") == ({"mask"} if stands else set())
 
 
 @pytest.mark.parametrize(
@@ -633,5 +638,5 @@ def test_a_fault_beside_both_fixes_takes_no_points_of_theirs():
     outcomes = [*examination(shared).outcomes, Outcome(check="scaled", status=Status.PASSED)]
     seen = Examination(outcomes=outcomes, methods=LINES[""], value_checks=frozenset({*shared, "causal", "scaled"}))
     exercise = msgspec.structs.replace(EXERCISE, defects=EXERCISE.defects[:2])
-    verdict = make_verdict(exercise, key, seen, "attention.py", 7)
+    verdict = verdict_on(seen, key=key, exercise=exercise)
     assert (statuses(verdict), verdict.score, verdict.regressions) == ([FIXED, FIXED], 7, [*shared])

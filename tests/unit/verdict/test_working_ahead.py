@@ -8,9 +8,9 @@ import pytest
 
 from grader.submission import Submission, submission_from_text
 from grader.verdict.judge import Judge
-from grader.verdict.kept_judge import KeptJudge
 from grader.verdict.key import REFERENCE
 from grader.verdict.verdict import Verdict
+from grader.verdict.warm_judge import WarmJudge
 
 EXERCISE = "exercise_03"
 SEED = 41
@@ -68,14 +68,14 @@ def test_working_ahead_ends_once_the_process_is_not_idle(judge):
 
 
 def test_the_seed_that_was_worked_ahead_for_is_used_once(course, submissions):
-    kept = KeptJudge()
-    kept.judge(course, EXERCISE, submissions["starter"], "starter", SEED)
+    warm = WarmJudge()
+    warm.judge(course, EXERCISE, submissions["starter"], "starter", SEED)
     try:
-        kept.prepare(lambda: False)
-        chosen = kept._next_seed
-        kept.prepare(lambda: False)
-        assert kept._next_seed == chosen  # a command in between may have had a seed of its own
-        assert kept.draw_seed() == chosen
-        assert len({chosen, *(kept.draw_seed() for _ in range(3))}) == 4
+        warm.prepare(lambda: False)
+        chosen = warm._next_seed
+        warm.prepare(lambda: False)
+        assert warm._next_seed == chosen  # a command in between may have had a seed of its own
+        assert warm.draw_seed() == chosen
+        assert len({chosen, *(warm.draw_seed() for _ in range(3))}) == 4
     finally:
-        kept._opened.close()
+        warm._opened.close()

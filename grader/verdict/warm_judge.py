@@ -11,7 +11,7 @@ from grader.verdict.judge import Judge, open_judge
 from grader.verdict.verdict import Verdict
 
 
-class KeptJudge:
+class WarmJudge:
     """The judge of a process that answers several commands about one course, one after the other.
 
     At most one exercise is open, with its reference and its answers.
@@ -67,15 +67,15 @@ class KeptJudge:
         )
 
 
-_kept: list[KeptJudge] = []
+_warm: list[WarmJudge] = []
 
 
-def keep_judge() -> KeptJudge:
+def keep_warm_judge() -> WarmJudge:
     """From now on, judge every file in one judge, which stays open when its command ends."""
-    _kept[:] = [KeptJudge()]
-    return _kept[0]
+    _warm[:] = [WarmJudge()]
+    return _warm[0]
 
 
-def kept_judge() -> KeptJudge | None:
+def warm_judge() -> WarmJudge | None:
     """Return the judge of this process that stays open; None if each file gets a judge of its own."""
-    return _kept[0] if _kept else None
+    return _warm[0] if _warm else None
