@@ -55,6 +55,7 @@ class ValuesOfOtherMagnitudes(LikelyWords):
         with torch.inference_mode(False), torch.enable_grad():
             apart = torch.where(ranks < 9, -300.0, steps).requires_grad_()  # the lowest have a chance of zero
             (submission.likely_words(apart, share=0.8) * steps).sum().backward()
+        close = torch.where(ranks < 1, -20.0, 1e-13 * ranks.double())  # in float64, where rounding is far smaller
         kinds = 2 + torch.arange(len(steps)) % 2
         kinds[-1] = 1  # the last row keeps the most words
         return (
@@ -68,4 +69,5 @@ class ValuesOfOtherMagnitudes(LikelyWords):
             submission.likely_words(steps / 256, share=1e-6),
             submission.likely_words(1e-7 * steps, share=0.8, warmth=1e-7),
             submission.likely_words(steps * kinds[:, None], share=0.8),
+            submission.likely_words(close, share=0.8),
         )
