@@ -55,7 +55,6 @@ class ValuesOfOtherMagnitudes(LikelyWords):
         with torch.inference_mode(False), torch.enable_grad():
             apart = torch.where(ranks < 9, -300.0, steps).requires_grad_()  # the lowest have a chance of zero
             (submission.likely_words(apart, share=0.8) * steps).sum().backward()
-        close = torch.where(ranks < 1, -20.0, 1e-13 * ranks.double())  # in float64, where rounding is far smaller
         kinds = 2 + torch.arange(len(steps)) % 2
         kinds[-1] = 1  # the last row keeps the most words
         return (
@@ -69,5 +68,12 @@ class ValuesOfOtherMagnitudes(LikelyWords):
             submission.likely_words(steps / 256, share=1e-6),
             submission.likely_words(1e-7 * steps, share=0.8, warmth=1e-7),
             submission.likely_words(steps * kinds[:, None], share=0.8),
-            submission.likely_words(close, share=0.8),
         )
+
+
+class ValuesOfCloseWords(LikelyWords):
+    def forward(self, logits):
+        equal = submission.likely_words(torch.zeros_like(logits), **self.arguments)
+        close = -1e-13 * torch.arange(logits.shape[1], dtype=torch.float64).expand(logits.shape)
+        close = torch.cat([close, close[:, :1] - 20.0], dim=-1)  # the last word makes the range of the logits large
+        return (equal > 0).any(dim=-1), submission.likely_words(close, **self.arguments)
