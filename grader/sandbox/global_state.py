@@ -1,4 +1,4 @@
-"""Torch's global state: a call to a submission must leave torch's settings and seed unchanged."""
+"""Torch's global state: building a module and calling it must leave torch's settings and seed unchanged."""
 
 from collections.abc import Callable
 from typing import Any

@@ -202,6 +202,7 @@ class Server:
     def _build(self, request: Build) -> Built:
         self._is_building = True
         seed()
+        self._state.note_seed()  # the constructor must not change it
         build = self._constructor(request)
         arguments = {name: to_python(value) for name, value in request.arguments.items()}
         module = build(**arguments)
@@ -215,7 +216,6 @@ class Server:
         misfits = with_shared_parts(module, misfits) if misfits else []
         shapes = {name: list(parameter.shape) for name, parameter in parameters.items()}
         self._is_building = False
-        self._state.note_seed()
         return Built(parameters=shapes, misfits=misfits)
 
     def _constructor(self, request: Build) -> Callable[..., Any]:

@@ -443,6 +443,12 @@ class MovesBetweenDevices(Property, frozen=True, kw_only=True, tag="moves_betwee
     needs_reference: ClassVar[bool] = False
     checks_values: ClassVar[bool] = False
 
+    variation: Name = ""
+    """A class in `variations.py`, which is built in place of the submission's class."""
+
+    def variation_class(self) -> str:
+        return self.variation
+
 
 # Invariance: changes that must not change the result.
 

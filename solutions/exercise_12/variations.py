@@ -9,7 +9,7 @@ class InnerAttentionByItself(submission.MultiHeadAttention):
         steps = torch.arange(1.0, v.shape[2] + 1)[:, None]
         attend = submission.ScaleDotProductAttention()
         found = [attend(torch.full_like(v, 1e4), 1e4 * steps.expand(v.shape), v)]
-        found.append(self.attention(q[..., :8], k[..., :8], v[..., :8]))
+        found.append(self.attention(v=v[..., :8], k=k[..., :8], q=q[..., :8]))
         for size in (6, 3, 16, 1):
             found.append(attend(*(each[..., :size].contiguous() for each in (q, k, v))))
             found.append(attend(*(each[..., :size].mT.contiguous().mT for each in (q, k, v))))

@@ -63,6 +63,7 @@ class ValuesOfNumbers(Steps):
                 {"params": [found[4]], "betas": (0.5, 0.999)},
             ]
             optimizer = submission.PocketAdamW(groups, lr=0.5)
+            found[0].requires_grad_(False)  # it still gets gradients, so it still moves
             for step in range(3):
                 for index, each in enumerate(found):
                     size = 10.0 ** (index * (step + 2) or -12)

@@ -69,3 +69,11 @@ class ValuesOfOtherMagnitudes(LikelyWords):
             submission.likely_words(1e-7 * steps, share=0.8, warmth=1e-7),
             submission.likely_words(steps * kinds[:, None], share=0.8),
         )
+
+
+class ValuesOfCloseWords(LikelyWords):
+    def forward(self, logits):
+        equal = submission.likely_words(torch.zeros_like(logits), **self.arguments)
+        close = -1e-13 * torch.arange(logits.shape[1], dtype=torch.float64).expand(logits.shape)
+        close = torch.cat([close, close[:, :1] - 20.0], dim=-1)  # the last word makes the range of the logits large
+        return (equal > 0).any(dim=-1), submission.likely_words(close, **self.arguments)

@@ -17,7 +17,7 @@ class ValuesOfOtherBases(torch.nn.Module):
 
     def forward(self, x):
         found = {}
-        for base, heads in ((1.5, 8), (2.75, 6), (300.25, 9), (2_000_000.0, 12)):
+        for base, heads in ((1.001, 7), (1.5, 8), (2.75, 6), (300.25, 9), (2_000_000.0, 12)):
             module = submission.TurnedAttention(6 * heads, heads, base)
             with torch.no_grad():
                 for parameter in module.parameters():

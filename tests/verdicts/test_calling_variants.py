@@ -339,7 +339,11 @@ OF_MODULES = {
     "the mode of a part": "given[0].W_query.train(not given[0].training)",
     "the seed that it has": "_torch.manual_seed(_torch.initial_seed())",
 }
-WITHOUT_GRADIENTS = "the grad mode where it is off"
+WITHOUT_GRADIENTS, IN_FLOAT64 = "the grad mode where it is off", "the default dtype where it is float64"
+WHEN = {
+    WITHOUT_GRADIENTS: "not _torch.is_grad_enabled()",
+    IN_FLOAT64: "_torch.get_default_dtype() is _torch.float64",
+}
 SETS = {
     "the default dtype": "_torch.set_default_dtype(_torch.float64)",
     "the default device": "_torch.set_default_device('meta')",
@@ -349,6 +353,7 @@ SETS = {
     "autocast": "_torch.set_autocast_enabled('cpu', True)",
     "the seed": "_torch.manual_seed(0)",
     WITHOUT_GRADIENTS: "_torch.set_grad_enabled(True)",
+    IN_FLOAT64: "_torch.set_default_dtype(_torch.float32)",
     **OF_MODULES,
 }
 SETTING = """
@@ -374,7 +379,7 @@ def test_a_call_that_changes_a_torch_setting_costs_only_the_points_for_breaking_
     source = course.reference_text(exercise_id)
     texts = {}
     for name, sets in some.items():
-        when = "not _torch.is_grad_enabled()" if name == WITHOUT_GRADIENTS else "not _calls"
+        when = WHEN.get(name, "not _calls")
         if exercise_id == EXAMPLE or name not in OF_MODULES:
             texts[name] = source + SETTING.format(called=called, sets=sets, when=when)
     for name, verdict in zip(texts, judge_text.many(exercise_id, [*texts.values()]), strict=True):
@@ -384,6 +389,36 @@ def test_a_call_that_changes_a_torch_setting_costs_only_the_points_for_breaking_
             if each.finding and each.finding.kind is FailureKind.STATE_CHANGED
         ]
         assert (verdict.outcome, verdict.score, len(told)) == (Result.NOT_FIXED, 7.0, 1), name
+
+
+def test_building_a_module_must_not_change_torch_settings_either(judge_text: Judge, course: Course) -> None:
+    source, called = course.reference_text(EXAMPLE), "CausalSelfAttention.__init__"
+    texts = {
+        name: source + SETTING.format(called=called, sets=SETS[name], when=WHEN.get(name, "True"))
+        for name in ("the seed", IN_FLOAT64)
+    }
+    verdicts = judge_text.many(EXAMPLE, [*texts.values()])
+    findings = [[each.finding for each in verdict.checks if each.finding] for verdict in verdicts]
+    assert [[each.kind for each in of_text] for of_text in findings] == [[FailureKind.STATE_CHANGED]] * len(texts)
+    assert [verdict.score for verdict in verdicts] == [7.0] * len(texts)
+
+
+KEEPS_MASKS = """
+_right, _masks = CausalSelfAttention.forward, {}
+
+def _adding_zeros(self, x):
+    key = x.shape[1], x.device
+    if key not in _masks:
+        _masks[key] = torch.zeros(x.shape[1], 1, device=x.device)
+    return _right(self, x) + _masks[key]
+
+CausalSelfAttention.forward = _adding_zeros
+"""
+
+
+def test_a_module_may_keep_tensors_of_the_default_dtype(judge_text: Judge, course: Course) -> None:
+    text = course.reference_text(EXAMPLE) + KEEPS_MASKS
+    assert judge_text.refused(EXAMPLE, {"kept by the number of tokens": text}) == {}
 
 
 def test_settings_changed_while_loading_are_allowed(judge_text: Judge, course: Course) -> None:

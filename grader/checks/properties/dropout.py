@@ -25,8 +25,10 @@ SOME_DRAWS, MAX_DRAWS = 6, 40
 DRAWS, FEW_DRAWS = 32, 4
 """Use fewer draws for a single weight: more would not tighten the bound."""
 
-CHANCE = 0.3
-"""The dropout probability of a check. At 0.5, keeping and dropping would look the same."""
+CHANCE = 0.3125
+"""The dropout probability of a check. At 0.5, keeping and dropping would look the same. It has many decimals, because a
+submission must not round it.
+"""
 
 OTHER_CHANCE = 0.9
 """The dropout probability of another module of the class."""

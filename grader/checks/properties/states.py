@@ -133,7 +133,7 @@ MIXED_DEVICES = ("is not on the expected device", "Expected all tensors to be on
 
 @runs(MovesBetweenDevices)
 def try_moves_between_devices(check: MovesBetweenDevices, context: Context, case: Case) -> None:
-    module = context.subject.build(case.arguments, at_once=False)
+    module = context.subject.build(case.arguments, at_once=False, variation=check.variation)
     module.training = check.training
     answer = module.run_probe(probe.call_elsewhere, case.inputs)
     if not isinstance(answer, tuple) or len(answer) != len(("here", "devices", "left")):
