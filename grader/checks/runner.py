@@ -12,14 +12,14 @@ from typing import Any, Protocol, Self, TypeVar
 import torch
 from msgspec import structs
 
-from grader.checks.case import make_case, seed_draws, seed_from_name
+from grader.checks.case import seed_from_name
 from grader.checks.compare import counted_comparisons
 from grader.checks.context import Context
+from grader.checks.default_dtype import find_default_dtype_change
 from grader.checks.failure import Advice, Failure, naming_output_axes
 from grader.checks.findings import outcome_of_error
 from grader.checks.outcome import Examination, FailureKind, FailurePoint, Finding, Outcome, Status, last_lines
 from grader.checks.outputs import axes_of_outputs
-from grader.checks.properties.symmetries import scale_inputs
 from grader.checks.proxies import MisfitError, SubjectFactory
 from grader.checks.recording import NotRecordedError, Recording
 from grader.checks.reference import AbsentReference, Reference
@@ -37,12 +37,12 @@ from grader.checks.walk import SizeCaseFailedError, run_at, walk
 from grader.errors import BrokenExerciseError, SpecError
 from grader.processes.workers import WorkerSource, protections
 from grader.sandbox.calling_variants import Mode
-from grader.sandbox.probes import ProbeFunction, default_dtype, name_of
+from grader.sandbox.probes import ProbeFunction, name_of
 from grader.sandbox.protocol import Built, Call, Isolation, Request, Returned
 from grader.sandbox.values import TORCH_DTYPES, from_python, to_python
 from grader.spec.exercise import Exercise
 from grader.spec.paths import Course
-from grader.spec.properties import KeepsDtype, Property
+from grader.spec.properties import Property
 from grader.submission import Submission
 
 FINGERPRINT_LENGTH = 8
@@ -313,30 +313,13 @@ class Runner:
                 continue
             run = self._run_check(session, check, seed, dtype, points.get(check.name))
             if check is checks[-1]:  # after all other calls, because a right module may keep tensors of this dtype
-                self._observe_default_dtype(session, seed)
+                changed = find_default_dtype_change(session, self.exercise, seed)
+                session.observed = structs.replace(session.observed, changed=session.observed.changed or changed)
             if (changed := session.observed.changed) and not is_change_reported and run.has_passed():
                 is_change_reported = True
                 finding = Finding(kind=FailureKind.STATE_CHANGED, message=changed)
                 run = run.with_outcome(status=Status.FAILED, finding=finding, advice="")
             yield run
-
-    def _observe_default_dtype(self, session: Session, seed: int) -> None:
-        """Note in the session if a module changes torch's default dtype where it is float64, as one that always sets
-        float32 does.
-        """
-        check = next((each for each in self.exercise.checks if isinstance(each, KeepsDtype)), None)
-        if check is None or not self.exercise.interface.kind.has_calling_variants:
-            return
-        seed_draws(f"{seed}/default dtype")
-        case = make_case(self.exercise, check, self.exercise.fixed_sizes_of(check)[-1])
-        inputs = {**case.inputs, **scale_inputs(case, 1.0, "float64")}
-        session.begin_check(has_full_time=False)
-        with suppress(SubjectError):
-            module = SubjectFactory(session).build(case.arguments, at_once=False)
-            observed = module.run_probe(default_dtype.after_a_call_in_float64, inputs, called=check.method)
-            if observed != "torch.float64":
-                changed = f"torch's default dtype: expected torch.float64 to stay as it is, got {observed}"
-                session.observed = structs.replace(session.observed, changed=session.observed.changed or changed)
 
     def _run_check(
         self, session: Session, check: RunnableCheck, seed: int, dtype: str, point: FailurePoint | None
