@@ -195,8 +195,7 @@ def _cause(cause: CauseView) -> list[Line]:
     lines = [_labelled(cause.word, "red", cause.text)]
     lines += [indented(Text(cause.explanation))] if cause.explanation else []
     if cause.place:
-        line = Text.assemble((f"{cause.place}: ", "dim"), cause.line, no_wrap=True, overflow="ellipsis")
-        lines.append(indented(line))
+        lines.append(indented(Text.assemble((f"{cause.place}: ", "dim"), cause.line)))
     return [*lines, indented(Text(cause.notes, "dim"))]
 
 
