@@ -1,6 +1,7 @@
 """The view model of a verdict's page: everything that the page says. `terminal.py` and `html.py` lay it out."""
 
 import time
+from collections.abc import Collection
 from enum import StrEnum
 
 from msgspec import Struct
@@ -15,7 +16,9 @@ from grader.report.phrases import (
     Shell,
     capitalized,
     command,
+    defects_without_finding,
     hides_count,
+    is_changed,
     missed_tests,
     near_miss_hint,
     open_layers,
@@ -23,6 +26,7 @@ from grader.report.phrases import (
     points_with_unit,
     result_and_points,
     shown_defects,
+    was_touched,
 )
 from grader.report.printable import printable, printable_ends, printable_line, printable_lines
 from grader.report.progress import Attempt, Progress
@@ -43,6 +47,12 @@ CAUSE_WORDS = {Status.CRASHED: "crash", Status.TIMED_OUT: "hangs", Status.NOT_RU
 
 NOT_SHOWN = "no finding below is due to this defect alone"
 """The note on a defect that only several failures together, or the submission's text, identify."""
+
+NOT_AS_BEFORE = "a finding below that names no defect may be due to it"
+"""The note on a present defect if a finding in a changed file has no explanation."""
+
+NONE_MATCHES = "no finding below matches a defect; get the first one right, then grade again"
+"""The note on the defects of an exercise that hides their number, if none is listed."""
 
 NO_PROGRESS = Progress()
 
@@ -217,12 +227,12 @@ def view_of(
         reason=printable(verdict.reason or "", room.reason),
         line=line,
         caret=caret,
-        defects=[_defect_row(each, verdict, exercise, causes, names=names) for each in defects],
+        defects=_defect_rows(defects, verdict, exercise, causes, names=names),
         everything_else=_last_row(verdict, exercise, causes) if was_checked else None,
         lessons_title="Why the fixed defects mattered" if exercise.defects else "Why nothing was wrong",
         lessons=_lessons(verdict, exercise, progress),
         findings_title=_findings_title(verdict, exercise),
-        causes=_causes(causes, exercise, room, names=names),
+        causes=_causes(causes, verdict, exercise, defects, room, names=names),
         hidden_defects=_hidden_defects(verdict, causes),
         right=right_behaviour(verdict, exercise),
         near_miss=near_miss_hint(verdict, exercise),
@@ -254,10 +264,20 @@ def _line_and_caret(verdict: Verdict) -> tuple[str, str]:
     return f"  {at.line:>4} │ {printable_line(at.text)}", caret
 
 
+def _defect_rows(
+    defects: list[DefectVerdict], verdict: Verdict, exercise: Exercise, causes: list[Cause], *, names: bool
+) -> list[Row]:
+    """Return a row for each listed defect, or one row for all if findings hide which defects there are."""
+    if not defects and causes and hides_count(verdict, exercise):
+        state = STATUS_WORDS[DefectStatus.UNKNOWN]
+        return [Row(name="defects", mark=Mark.UNKNOWN, state=state, points="", note=NONE_MATCHES)]
+    return [_defect_row(each, verdict, exercise, causes, names=names) for each in defects]
+
+
 def _defect_row(
     defect: DefectVerdict, verdict: Verdict, exercise: Exercise, causes: list[Cause], *, names: bool
 ) -> Row:
-    note = printable(_defect_note(defect, exercise, causes))
+    note = printable(_defect_note(defect, verdict, exercise, causes))
     return Row(
         name=f"defect {exercise.numbers()[defect.id]}",
         mark=MARKS[defect.status],
@@ -267,13 +287,13 @@ def _defect_row(
     )
 
 
-def _defect_note(defect: DefectVerdict, exercise: Exercise, causes: list[Cause]) -> str:
+def _defect_note(defect: DefectVerdict, verdict: Verdict, exercise: Exercise, causes: list[Cause]) -> str:
     """Return the note beside a defect's points: its title once fixed, or why its status is unknown."""
     if defect.status is DefectStatus.FIXED:
         return next(each.title for each in exercise.defects if each.id == defect.id)
     is_shown = hiding_crash(causes) is not None or any(defect.id in cause.defects for cause in causes)
     if defect.status is DefectStatus.PRESENT and not is_shown:
-        return NOT_SHOWN
+        return NOT_AS_BEFORE if defect.id in defects_without_finding(verdict) else NOT_SHOWN
     return reason_words(defect.reason, check_names(exercise)) if defect.reason else ""
 
 
@@ -306,9 +326,8 @@ def _may_have_regressions(verdict: Verdict, causes: list[Cause]) -> bool:
     While every defect is present, as in the starter, such a finding may belong to several of them.
     """
     reasons = [each.reason.kind for each in verdict.defects if each.reason is not None]
-    is_changed = any(each.status is not DefectStatus.PRESENT for each in verdict.defects)
     is_explained = all(cause.defects or cause.is_new for cause in causes)
-    return UnknownReason.FAILS_DIFFERENTLY in reasons or (is_changed and not is_explained)
+    return UnknownReason.FAILS_DIFFERENTLY in reasons or (is_changed(verdict) and not is_explained)
 
 
 def _lessons(verdict: Verdict, exercise: Exercise, progress: Progress) -> list[str]:
@@ -350,7 +369,17 @@ def _findings_title(verdict: Verdict, exercise: Exercise) -> str:
     return f"What your {exercise.interface.kind.noun()} does ({passed} of {len(verdict.checks)} checks pass)"
 
 
-def _causes(causes: list[Cause], exercise: Exercise, room: Room, *, names: bool) -> list[CauseView]:
+def _causes(
+    causes: list[Cause],
+    verdict: Verdict,
+    exercise: Exercise,
+    defects: list[DefectVerdict],
+    room: Room,
+    *,
+    names: bool,
+) -> list[CauseView]:
+    """Return the causes of a page that lists these defects."""
+    listed = {each.id for each in defects}
     printing = next((cause for cause in causes if cause.finding.printed), None)
     views = []
     for place, cause in enumerate(causes):
@@ -364,7 +393,7 @@ def _causes(causes: list[Cause], exercise: Exercise, room: Room, *, names: bool)
                 explanation=f"{capitalized(diagnosis_words(finding.diagnosis))}." if finding.diagnosis else "",
                 place=printable(str(at), room.place) if at else "",
                 line=printable_line(at.text.strip()) if at else "",
-                notes=_cause_notes(cause, exercise, names=names),
+                notes=_cause_notes(cause, verdict, exercise, listed, names=names),
                 printed_title=f"it printed{f' with {arguments}' if arguments else ''}:",
                 printed=printable_lines(finding.printed) if cause is printing else "",
                 picture_title=f'in "{pictured}":' if pictured else "",
@@ -374,19 +403,40 @@ def _causes(causes: list[Cause], exercise: Exercise, room: Room, *, names: bool)
     return views
 
 
-def _cause_notes(cause: Cause, exercise: Exercise, *, names: bool) -> str:
+def _cause_notes(cause: Cause, verdict: Verdict, exercise: Exercise, listed: Collection[str], *, names: bool) -> str:
     """Return the note below a cause: the defects that explain it, the failing sizes, and the checks that found it."""
     shown_names = {check: in_words(check) for check in cause.checks} if names else check_names(exercise)
     found_by = f"found by {listed_checks(cause.checks, shown_names)}"
-    return " · ".join(filter(None, (_cause_label(cause, exercise), size_words(cause.finding), found_by)))
+    label = _cause_label(cause, verdict, exercise, listed)
+    return " · ".join(filter(None, (label, size_words(cause.finding), found_by)))
 
 
-def _cause_label(cause: Cause, exercise: Exercise) -> str:
-    """Return a phrase on the defects that explain the cause, by number; empty if that is not known."""
+def _cause_label(cause: Cause, verdict: Verdict, exercise: Exercise, listed: Collection[str]) -> str:
+    """Return a phrase on the defects that explain the cause, by number, or on how the student's change may."""
     if cause.is_new:
         return "not one of the original bugs: your change probably caused it"
-    numbers = sorted(exercise.numbers()[defect] for defect in cause.defects)
-    return f"defect {' or '.join(map(str, numbers))}" if numbers else ""
+    if cause.defects:
+        return _numbered(cause.defects, exercise)
+    if cause.broken:
+        return f"your change probably broke {listed_checks(cause.broken, check_names(exercise))}"
+    possible = [each for each in _possible_defects(cause, verdict) if each in listed]
+    if possible:
+        return f"perhaps {_numbered(possible, exercise)}"
+    return "can't tell yet whether it is an original bug" if is_changed(verdict) else ""
+
+
+def _numbered(defects: Collection[str], exercise: Exercise) -> str:
+    return f"defect {' or '.join(map(str, sorted(exercise.numbers()[each] for each in defects)))}"
+
+
+def _possible_defects(cause: Cause, verdict: Verdict) -> list[str]:
+    """Return the defects that may be behind an unexplained cause: the student changed how they fail."""
+    touched = [
+        each.id
+        for each in verdict.defects
+        if was_touched(each) and each.reason is not None and each.reason.check in cause.checks
+    ]
+    return [*touched, *defects_without_finding(verdict)]
 
 
 def _hidden_defects(verdict: Verdict, causes: list[Cause]) -> str:
