@@ -2,7 +2,7 @@
 
 from grader.checks.outcome import Diagnosis, DiagnosisKind, FailureKind, Finding, SizeComparison, in_words
 from grader.report.check_names import CheckNames, check_name
-from grader.report.printable import printable
+from grader.report.printable import printable, printable_ends
 from grader.sandbox.calling_variants import (
     LARGE_SCALE,
     Arguments,
@@ -22,6 +22,9 @@ from grader.verdict.verdict import Verdict
 
 MAX_OF_A_FINDING = 160
 """The longest excerpt of a finding beside a reason."""
+
+MAX_OF_A_SENTENCE = 400
+"""The longest sentence in a finding on one line. A longer one is cut in the middle, because its end has the cause."""
 
 CALLING_VARIANT_WORDS = {
     Arguments.BY_POSITION: "by position",
@@ -205,7 +208,7 @@ def _inputs_words(sizes: SizeComparison) -> str:
 
 def full_text(finding: Finding) -> str:
     """Return a finding as one line: the sentence, its diagnosis, the line of the submission, and the sizes."""
-    parts = [printable(sentence(finding))]
+    parts = [printable_ends(sentence(finding), MAX_OF_A_SENTENCE)]
     if finding.diagnosis:
         parts.append(diagnosis_words(finding.diagnosis))
     if finding.location:

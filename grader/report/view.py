@@ -48,7 +48,7 @@ CAUSE_WORDS = {Status.CRASHED: "crash", Status.TIMED_OUT: "hangs", Status.NOT_RU
 NOT_SHOWN = "no finding below is due to this defect alone"
 """The note on a defect that only several failures together, or the submission's text, identify."""
 
-NOT_AS_BEFORE = "a finding below that names no defect may be due to it"
+NOT_AS_BEFORE = "perhaps behind a finding below"
 """The note on a present defect if a finding in a changed file has no explanation."""
 
 NONE_MATCHES = "no finding below matches a defect; get the first one right, then grade again"
