@@ -1,7 +1,7 @@
 """The view model of a verdict's page: everything that the page says. `terminal.py` and `html.py` lay it out."""
 
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from enum import StrEnum
 
 from msgspec import Struct
@@ -232,7 +232,7 @@ def view_of(
         lessons_title="Why the fixed defects mattered" if exercise.defects else "Why nothing was wrong",
         lessons=_lessons(verdict, exercise, progress),
         findings_title=_findings_title(verdict, exercise),
-        causes=_causes(causes, verdict, exercise, defects, room, names=names),
+        causes=_causes(causes, verdict, exercise, defects, room, names=names, shell=shell),
         hidden_defects=_hidden_defects(verdict, causes),
         right=right_behaviour(verdict, exercise),
         near_miss=near_miss_hint(verdict, exercise),
@@ -377,6 +377,7 @@ def _causes(
     room: Room,
     *,
     names: bool,
+    shell: Shell,
 ) -> list[CauseView]:
     """Return the causes of a page that lists these defects."""
     listed = {each.id for each in defects}
@@ -390,7 +391,7 @@ def _causes(
             CauseView(
                 word=CAUSE_WORDS.get(cause.status, "wrong"),
                 text=printable_ends(sentence(finding), room.finding),
-                explanation=f"{capitalized(diagnosis_words(finding.diagnosis))}." if finding.diagnosis else "",
+                explanation=" ".join(_explanations(cause, exercise, shell, is_first=place == 0)),
                 place=printable(str(at), room.place) if at else "",
                 line=printable_line(at.text.strip()) if at else "",
                 notes=_cause_notes(cause, verdict, exercise, listed, names=names),
@@ -401,6 +402,15 @@ def _causes(
             )
         )
     return views
+
+
+def _explanations(cause: Cause, exercise: Exercise, shell: Shell, *, is_first: bool) -> Iterator[str]:
+    """Yield the diagnosis of a cause; of the first cause, which `try` repeats, also where its calls can be read."""
+    if cause.finding.diagnosis:
+        yield f"{capitalized(diagnosis_words(cause.finding.diagnosis))}."
+    has_own_calls = any(each.id == cause.checks[0] and each.variation_class() for each in exercise.checks)
+    if is_first and has_own_calls and cause.status is Status.FAILED:
+        yield f"The check makes its own calls: {command('try', exercise.id, '--code', shell=shell)} shows them."
 
 
 def _cause_notes(cause: Cause, verdict: Verdict, exercise: Exercise, listed: Collection[str], *, names: bool) -> str:

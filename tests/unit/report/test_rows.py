@@ -65,3 +65,16 @@ def test_one_row_stands_for_all_defects_if_no_finding_shows_one_and_their_number
     ]
     page = page_of(course, verdict(regressions=[], causes={}, defects=unknown))
     assert [(row.name, row.state, row.note) for row in page.defects] == [("defects", "can't tell yet", NONE_MATCHES)]
+
+
+def test_the_first_finding_of_a_check_with_its_own_calls_names_the_command_that_shows_them(course):
+    exercise = load_exercise(course.description("exercise_30"))
+    own, plain = (
+        next(each.id for each in exercise.checks if bool(each.variation_class()) is has_own_calls)
+        for has_own_calls in (True, False)
+    )
+    (_, outcome), hidden = verdict().checks, {"defects": [], "causes": {}, "regressions": []}
+    for check, is_named in ((own, True), (plain, False)):
+        judged = verdict(exercise="exercise_30", checks=[structs.replace(outcome, check=check)], **hidden)
+        (cause,) = view_of(judged, exercise).causes
+        assert ("python -m grader try exercise_30 --code" in cause.explanation) is is_named
