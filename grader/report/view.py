@@ -4,7 +4,7 @@ import time
 from collections.abc import Collection, Iterator
 from enum import StrEnum
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from grader.checks.outcome import Finding, Outcome, Picture, Status, in_words
 from grader.report.causes import Cause, hides_defects, hiding_crash, say_the_same, shown_causes
@@ -418,7 +418,22 @@ def _cause_notes(cause: Cause, verdict: Verdict, exercise: Exercise, listed: Col
     shown_names = {check: in_words(check) for check in cause.checks} if names else check_names(exercise)
     found_by = f"found by {listed_checks(cause.checks, shown_names)}"
     label = _cause_label(cause, verdict, exercise, listed)
-    return " · ".join(filter(None, (label, size_words(cause.finding), found_by)))
+    settings = "; ".join(filter(None, (size_words(cause.finding), _fixed_arguments(cause, exercise))))
+    return " · ".join(filter(None, (label, settings, found_by)))
+
+
+def _fixed_arguments(cause: Cause, exercise: Exercise) -> str:
+    """Return the arguments that are the same in all checks of the exercise, unless this check has its own.
+
+    A check that names an argument, such as the probability of dropout, chooses its value, and so may a variation.
+    """
+    check, sizes = next((each for each in exercise.checks if each.id == cause.checks[0]), None), cause.finding.size_case
+    if check is None or check.variation_class() or not sizes:
+        return ""
+    named = [each for each in structs.asdict(check).values() if isinstance(each, str)]
+    own = {*check.constructor, *check.defaults, *named}
+    given = {name: each for name, each in exercise.interface.constructor.items() if name not in own}
+    return as_arguments({name: each for name, each in given.items() if not (isinstance(each, str) and each in sizes)})
 
 
 def _cause_label(cause: Cause, verdict: Verdict, exercise: Exercise, listed: Collection[str]) -> str:

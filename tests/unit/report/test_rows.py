@@ -2,8 +2,10 @@
 
 from msgspec import structs
 
+from grader.checks.outcome import SizeComparison
 from grader.report.view import NONE_MATCHES, NOT_AS_BEFORE, VerdictView, view_of
 from grader.spec.loading import load_exercise
+from grader.spec.properties import MatchesReference
 from grader.verdict.attribution import DefectStatus, Reason, UnknownReason
 from grader.verdict.verdict import Verdict
 from tests.support.gradebooks import verdict
@@ -78,3 +80,24 @@ def test_the_first_finding_of_a_check_with_its_own_calls_names_the_command_that_
         judged = verdict(exercise="exercise_30", checks=[structs.replace(outcome, check=check)], **hidden)
         (cause,) = view_of(judged, exercise).causes
         assert ("python -m grader try exercise_30 --code" in cause.explanation) is is_named
+
+
+def test_a_finding_names_the_fixed_arguments_that_its_check_does_not_choose(course):
+    exercise = load_exercise(course.description("exercise_01"))
+    assert exercise.interface.constructor["dropout"] == 0.0
+    sizes = {"batch": 1, "tokens": 1, "embed_dim": 12, "num_heads": 1}
+    own = next(each.id for each in exercise.checks if "dropout" in each.constructor)
+    chosen = next(each.id for each in exercise.checks if getattr(each, "probability", "") == "dropout")
+    plain = next(
+        each.id
+        for each in exercise.checks
+        if isinstance(each, MatchesReference) and not (each.constructor or each.variation)
+    )
+    variation = next(each.id for each in exercise.checks if each.variation_class())
+    (_, outcome) = verdict().checks
+    for check, is_named in ((plain, True), (own, False), (chosen, False), (variation, False)):
+        finding = structs.replace(outcome.finding, size_case=sizes, sizes=SizeComparison(failed=sizes))
+        failed = structs.replace(outcome, check=check, finding=finding)
+        judged = verdict(exercise="exercise_01", checks=[failed], defects=[], causes={}, regressions=[])
+        (cause,) = view_of(judged, exercise).causes
+        assert ("num_heads=1; dropout=0.0 · found by" in cause.notes) is is_named
