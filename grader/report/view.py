@@ -33,6 +33,7 @@ from grader.report.progress import Attempt, Progress
 from grader.report.right_behaviour import right_behaviour
 from grader.sandbox.text import as_arguments
 from grader.spec.exercise import Announcement, Exercise
+from grader.spec.properties import DropoutActsOnWeights, DropoutOnlyInTraining
 from grader.verdict.attribution import DefectStatus, UnknownReason
 from grader.verdict.verdict import DefectVerdict, Result, Verdict
 
@@ -433,7 +434,10 @@ def _fixed_arguments(cause: Cause, exercise: Exercise) -> str:
     named = [each for each in structs.asdict(check).values() if isinstance(each, str)]
     own = {*check.constructor, *check.defaults, *named}
     given = {name: each for name, each in exercise.interface.constructor.items() if name not in own}
-    return as_arguments({name: each for name, each in given.items() if not (isinstance(each, str) and each in sizes)})
+    fixed = as_arguments({name: each for name, each in given.items() if not (isinstance(each, str) and each in sizes)})
+    if isinstance(check, DropoutOnlyInTraining | DropoutActsOnWeights) and check.probability not in check.defaults:
+        return ", ".join(filter(None, (fixed, f"{check.probability} above 0")))
+    return fixed
 
 
 def _cause_label(cause: Cause, verdict: Verdict, exercise: Exercise, listed: Collection[str]) -> str:
