@@ -24,6 +24,9 @@ GENERAL_KINDS = {
 MEASURED_KINDS = {FailureKind.LEAK, FailureKind.MIXING}
 """Kinds of failure whose findings show how far an output moved, which differs from check to check."""
 
+LIST_KINDS = {FailureKind.PARAMETERS, FailureKind.STATE}
+"""Kinds of failure that list names and shapes. With the same constructor arguments, only the shapes differ."""
+
 SHOWN_LAST = {
     FailureKind.NO_DROPOUT,
     FailureKind.DROPOUT_ELSEWHERE,
@@ -42,8 +45,9 @@ this factor."""
 class Cause(Struct, frozen=True, kw_only=True):
     """A group of failed checks with one cause, and the most specific of their findings.
 
-    `defects` are the ids of the defects that explain them. `is_new` is true for a regression. `picture` is the
-    finding's picture, or that of the check named `pictured`.
+    `defects` are the ids of the defects that explain them. `is_new` is true if the finding is a regression, and
+    `broken` are all regressions among the checks. `picture` is the finding's picture, or that of the check named
+    `pictured`.
     """
 
     finding: Finding
@@ -51,6 +55,7 @@ class Cause(Struct, frozen=True, kw_only=True):
     checks: list[str]
     defects: list[str] = []
     is_new: bool = False
+    broken: list[str] = []
     picture: Picture | None = None
     pictured: str = ""
 
@@ -118,6 +123,7 @@ def _cause(members: list[Outcome], verdict: Verdict) -> Cause:
         checks=checks,
         defects=defects,
         is_new=check in verdict.regressions,
+        broken=[name for name in checks if name in verdict.regressions],
         picture=picture,
         pictured=pictured,
     )
@@ -145,6 +151,13 @@ def _similarity(status: Status, finding: Finding) -> tuple[object, ...]:
         return status, finding.signature(), finding.location
     if finding.kind in GENERAL_KINDS:
         return status, finding.kind
+    if finding.kind in LIST_KINDS and not finding.item:
+        return (
+            status,
+            finding.kind,
+            finding.calling_variant,
+            *sorted(finding.sizes.constructor if finding.sizes else ()),
+        )
     if finding.kind in MEASURED_KINDS:
         return status, finding.kind, finding.calling_variant, finding.action, finding.item, finding.place
     return status, finding.signature(), *_statement(finding)
@@ -183,7 +196,7 @@ def _generality(finding: Finding) -> tuple[bool, bool]:
     return finding.kind in GENERAL_KINDS, finding.location is None
 
 
-def _size(finding: Finding) -> tuple[bool, int, int]:
+def _size(finding: Finding) -> tuple[bool, bool, int]:
     """Sort key: checks of large sizes last; findings with sizes before those without; the smallest product first."""
     is_large = finding.sizes is not None and finding.sizes.is_large
-    return is_large, -len(finding.size_case), prod(finding.size_case.values())
+    return is_large, not finding.size_case, prod(finding.size_case.values())

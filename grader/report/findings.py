@@ -2,7 +2,7 @@
 
 from grader.checks.outcome import Diagnosis, DiagnosisKind, FailureKind, Finding, SizeComparison, in_words
 from grader.report.check_names import CheckNames, check_name
-from grader.report.printable import printable
+from grader.report.printable import printable, printable_ends
 from grader.sandbox.calling_variants import (
     LARGE_SCALE,
     Arguments,
@@ -15,13 +15,16 @@ from grader.sandbox.calling_variants import (
     Scale,
     Sharing,
 )
-from grader.sandbox.text import as_arguments, cut
+from grader.sandbox.text import as_arguments, cut_middle
 from grader.spec.fields import MaskKind
 from grader.verdict.attribution import Reason, UnknownReason
 from grader.verdict.verdict import Verdict
 
 MAX_OF_A_FINDING = 160
 """The longest excerpt of a finding beside a reason."""
+
+MAX_OF_A_SENTENCE = 400
+"""The longest sentence in a finding on one line. A longer one is cut in the middle, because its end has the cause."""
 
 CALLING_VARIANT_WORDS = {
     Arguments.BY_POSITION: "by position",
@@ -82,48 +85,53 @@ REASONS = {
     UnknownReason.NO_SIGNAL: "every check against the reference fails",
     UnknownReason.NO_SIGNAL_AS_A_WHOLE: "every check of the whole output against the reference fails",
     UnknownReason.FIXED_IN_PART: "it is only partly fixed",
-    UnknownReason.FAILS_DIFFERENTLY: "it still fails, but differently from this bug",
+    UnknownReason.FAILS_DIFFERENTLY: "it fails in a new way: a wrong or incomplete fix, or a new bug",
     UnknownReason.HIDDEN: "another failure hides it",
-    UnknownReason.BEHIND_CRASH: "the crash hides it",
-    UnknownReason.UNDECIDED: "no check that ran shows it",
+    UnknownReason.BEHIND_CRASH: "the crash hides it; fix the crash first",
+    UnknownReason.UNDECIDED: "the results of the checks fit both with and without it",
     UnknownReason.AT_HAND_IN: "only checks that run when you hand in can tell",
 }
 
 REASONS_WITH_CHECK = {
-    UnknownReason.NO_SIGNAL: '{words}, "{name}" among them',
-    UnknownReason.NO_SIGNAL_AS_A_WHOLE: '{words}, "{name}" among them',
+    UnknownReason.NO_SIGNAL: '{words}; make "{name}" pass first',
+    UnknownReason.NO_SIGNAL_AS_A_WHOLE: '{words}; make "{name}" pass first',
     UnknownReason.FIXED_IN_PART: '{words}: "{name}" still fails',
-    UnknownReason.FAILS_DIFFERENTLY: '"{name}" still fails, but differently from this bug',
+    UnknownReason.FAILS_DIFFERENTLY: '"{name}" fails in a new way: a wrong or incomplete fix, or a new bug',
+    UnknownReason.HIDDEN: '{words}; make "{name}" pass first',
 }
 """Reasons that name a check, where the sentence is not simply the reason followed by the check."""
 
 
 def sentence(finding: Finding) -> str:
-    """Return a finding in words: the action, the expected and the observed values."""
+    """Return a finding in words: the action, the expected and the observed values, then the calling variant."""
     if finding.message:
         return finding.message
-    parts = [calling_variant_words(finding.calling_variant)] if finding.calling_variant else []
-    parts += [f"with {as_arguments(finding.named_sizes)}"] if finding.named_sizes else []
-    variant = f"{', '.join(parts)}: " if parts else ""
+    sizes = f"with {as_arguments(finding.named_sizes)}: " if finding.named_sizes else ""
+    variant = f"; {calling_variant_words(finding.calling_variant)}" if finding.calling_variant else ""
+    return f"{sizes}{_difference(finding)}{variant}"
+
+
+def _difference(finding: Finding) -> str:
     if finding.kind in LISTS and not finding.item:
         missing, extra = finding.expected, finding.observed
         parts = [f"missing {LISTS[finding.kind]}: {missing}"] if missing else []
         parts += [f"unexpected {LISTS[finding.kind]}: {extra}"] if extra else []
-        return variant + "; ".join(parts)
+        return "; ".join(parts)
     if finding.kind in SENTENCES:
         fields = {name: getattr(finding, name) for name in ("action", "item", "place", "expected", "observed")}
         template = SENTENCES[finding.kind]
         action = f"{finding.action}: " if finding.action and "{action}" not in template else ""
-        return variant + action + template.format(**fields)
+        return action + template.format(**fields)
     where = f"{finding.item} at {finding.place}" if finding.place else finding.item
     subject = ": ".join(filter(None, (finding.action, where)))
     difference = f"expected {finding.expected}, got {finding.observed}"
-    return f"{variant}{f'{subject}: ' if subject else ''}{difference}{_extent(finding)}"
+    return f"{f'{subject}: ' if subject else ''}{difference}{_extent(finding)}"
 
 
 def calling_variant_words(variant: CallingVariant) -> str:
-    """Return how a module was called."""
-    return f"called {', '.join(CALLING_VARIANT_WORDS[value] for value in variant.changes()) or 'once more'}"
+    """Return the calls that are wrong, beside the plain call that is right."""
+    how = ", ".join(CALLING_VARIANT_WORDS[value] for value in variant.changes()) or "once more"
+    return f"right in a plain call, but not {how}"
 
 
 def diagnosis_words(diagnosis: Diagnosis) -> str:
@@ -141,15 +149,24 @@ def diagnosis_words(diagnosis: Diagnosis) -> str:
 
 
 def size_words(finding: Finding) -> str:
-    """Return the sizes that fail; empty if the sentence names them or none are known."""
+    """Return the sizes and settings that fail, without sizes that the sentence names; empty if none are known."""
     is_named = finding.named_sizes.items() & finding.size_case.items()
-    return "" if is_named or finding.sizes is None else printable(comparison_words(finding.sizes))
+    sizes = "" if is_named or finding.sizes is None else printable(comparison_words(finding.sizes))
+    return "; ".join([*filter(None, [sizes]), *_settings(finding)])
+
+
+def _settings(finding: Finding) -> list[str]:
+    """Return the settings that the finding's sentence does not name."""
+    variant = finding.calling_variant
+    names_mode = variant is not None and variant.mode is Mode.TRAINING
+    settings = ["in training mode"] if finding.in_training and not names_mode else []
+    return settings + (["with unusually large inputs"] if finding.has_extreme_numbers and not finding.action else [])
 
 
 def comparison_words(sizes: SizeComparison) -> str:
-    """Return the smallest sizes that fail and the largest that pass."""
+    """Return the smallest sizes that fail, the largest that pass, and the sizes that both have."""
     verb = "fails" if _is_smallest(sizes) else "wrong"
-    return f"{verb} {where_words(sizes)}".rstrip()
+    return f"{verb} {_where_words(sizes, with_common=True)}".rstrip()
 
 
 def _is_smallest(sizes: SizeComparison) -> bool:
@@ -159,12 +176,18 @@ def _is_smallest(sizes: SizeComparison) -> bool:
 
 def where_words(sizes: SizeComparison) -> str:
     """Return the sizes without the leading word "wrong", as in "with num_heads=2; right with num_heads=1"."""
+    return _where_words(sizes, with_common=False)
+
+
+def _where_words(sizes: SizeComparison, *, with_common: bool) -> str:
     alone = "only under no_grad; wrong " if sizes.without_gradients else ""
     if sizes.passed is not None:
-        changed = {name: size for name, size in sizes.failed.items() if sizes.passed.get(name) != size}
+        common = {name: size for name, size in sizes.failed.items() if sizes.passed.get(name) == size}
+        changed = {name: size for name, size in sizes.failed.items() if name not in common}
         right = as_arguments({name: sizes.passed[name] for name in changed if name in sizes.passed})
-        words = [f"with {as_arguments(changed)}; right with {right}", *_constructor_words(sizes)]
-        return f"{alone}{'; '.join(words)}{_inputs_words(sizes)}"
+        words = [f"with {as_arguments(changed)}; right with {right}"]
+        words += [f"both with {as_arguments(common)}"] if with_common and common else []
+        return f"{alone}{'; '.join([*words, *_constructor_words(sizes)])}{_inputs_words(sizes)}"
     preposition = "even at" if _is_smallest(sizes) else "with"
     given = [f"{preposition} {as_arguments(sizes.failed)}"] if sizes.failed else []
     return f"{alone}{', '.join([*given, *_constructor_words(sizes)])}{_inputs_words(sizes)}"
@@ -185,14 +208,14 @@ def _inputs_words(sizes: SizeComparison) -> str:
 
 def full_text(finding: Finding) -> str:
     """Return a finding as one line: the sentence, its diagnosis, the line of the submission, and the sizes."""
-    parts = [printable(sentence(finding))]
+    parts = [printable_ends(sentence(finding), MAX_OF_A_SENTENCE)]
     if finding.diagnosis:
         parts.append(diagnosis_words(finding.diagnosis))
     if finding.location:
         parts.append(f"at {printable(str(finding.location), 120)}: {printable(finding.location.text.strip(), 120)}")
     if finding.sizes:
         parts.append(printable(comparison_words(finding.sizes)))
-    return "; ".join(parts)
+    return "; ".join([*parts, *_settings(finding)])
 
 
 def reason_words(reason: Reason, names: CheckNames) -> str:
@@ -209,7 +232,7 @@ def reason_with_finding(reason: Reason | None, verdict: Verdict) -> str:
     if reason is None:
         return ""
     findings = (each.finding for each in verdict.checks if each.check == reason.check and each.finding)
-    shown = next((cut(" ".join(sentence(each).split()), MAX_OF_A_FINDING) for each in findings), "")
+    shown = next((cut_middle(" ".join(sentence(each).split()), MAX_OF_A_FINDING) for each in findings), "")
     words = reason_words(reason, {reason.check: in_words(reason.check)})
     return printable(f"{words}: {shown}" if reason.check else words)
 

@@ -262,7 +262,9 @@ def form_lines(example: Example) -> list[Line]:
         *(beside(Text(f"  {form}"), Text(meaning, "dim"), widest + 2) for form, meaning in pairs),
         *plain_lines(
             f'The word "not" negates a claim: {example.tensor} not varies. '
-            'A claim is about the last value of a name; the name "returned" stands for what the call returned.',
+            'A claim is about the last value of a name; the name "returned" stands for what the call returned. '
+            "A name with dots reaches further: self.NAME is an attribute or a buffer, self.LAYER.NAME one of a layer. "
+            "A claim cannot compute: give an expression a name in your file first.",
             style="dim",
         ),
     ]
@@ -291,11 +293,12 @@ class Meaning(Enum):
 
 
 def answer_now_lines(
-    claim: str, *, before: bool, now: ClaimAnswer, line: int, meaning: Meaning, command: str
+    claim: str, *, before: bool, now: ClaimAnswer, line: int, meaning: Meaning, command: str, call: str = ""
 ) -> list[Line]:
     """Return the answer to a claim before and after the student's edits, and what follows from it.
 
-    `line` is where the claim's line is now, 0 if it has not moved. `command` asks for new claims.
+    `line` is where the claim's line is now, 0 if it has not moved. `call` describes the call if the claim was made in
+    several. `command` asks for new claims.
     """
     words = {before: f"still {str(before).lower()}", not before: str(not before).lower()}
     answer = f"no answer, because {now.evidence}" if now.is_true is None else f"{words[now.is_true]}: {now.evidence}"
@@ -303,6 +306,7 @@ def answer_now_lines(
     moved = f" (line {line} now)" if line else ""
     texts = (
         f"{printable(claim, MAX_TEXT)}{moved}",
+        *([printable(call, MAX_TEXT)] if call else []),
         f"before your edits: {str(before).lower()}",
         f"now: {printable(answer, MAX_TEXT)}",
         meaning.value.format(command=command),

@@ -3,7 +3,7 @@
 from collections.abc import Collection
 from enum import StrEnum
 
-from grader.report.causes import shown_causes
+from grader.report.causes import group_causes, shown_causes
 from grader.spec.exercise import Announcement, Defect, Exercise
 from grader.verdict.attribution import DefectStatus, UnknownReason
 from grader.verdict.verdict import DefectVerdict, Result, Verdict
@@ -113,7 +113,8 @@ def shown_defects(verdict: Verdict, exercise: Exercise, listed: Collection[str] 
 
     If the exercise announces the number of its defects, these are all defects. Otherwise these are the fixed defects,
     the defects of a shown finding or near-miss hint, the defects that the student has changed without fixing them, and
-    the defects that earlier pages `listed`.
+    the defects that earlier pages `listed`. In a changed file, a single present defect without a finding of its own
+    belongs to the findings that no defect explains.
     """
     numbers = exercise.numbers()
     ordered = sorted(verdict.defects, key=lambda defect: numbers[defect.id])
@@ -121,10 +122,26 @@ def shown_defects(verdict: Verdict, exercise: Exercise, listed: Collection[str] 
         return ordered
     found = {*listed, *(defect for cause in shown_causes(verdict) for defect in cause.defects)}
     found |= {each.defect for each in exercise.near_misses if each.id == verdict.near_miss}
-    return [each for each in ordered if each.status is DefectStatus.FIXED or each.id in found or _was_touched(each)]
+    without_finding = defects_without_finding(verdict)
+    found |= set(without_finding) if len(without_finding) == 1 else set()
+    return [each for each in ordered if each.status is DefectStatus.FIXED or each.id in found or was_touched(each)]
 
 
-def _was_touched(defect: DefectVerdict) -> bool:
+def defects_without_finding(verdict: Verdict) -> list[str]:
+    """Return the present defects that alone explain no finding, if a finding in a changed file has no explanation."""
+    if not is_changed(verdict) or all(cause.defects or cause.is_new for cause in shown_causes(verdict)):
+        return []
+    explained = {defect for cause in group_causes(verdict) for defect in cause.defects}
+    present = [each.id for each in verdict.defects if each.status is DefectStatus.PRESENT]
+    return [each for each in present if each not in explained]
+
+
+def is_changed(verdict: Verdict) -> bool:
+    """Return whether some defect is not as in the starter."""
+    return any(each.status is not DefectStatus.PRESENT for each in verdict.defects)
+
+
+def was_touched(defect: DefectVerdict) -> bool:
     """Return whether the defect is unknown because the student changed something about it."""
     touched = (UnknownReason.FAILS_DIFFERENTLY, UnknownReason.FIXED_IN_PART)
     return defect.status is DefectStatus.UNKNOWN and defect.reason is not None and defect.reason.kind in touched

@@ -49,14 +49,15 @@ def render_terminal(view: VerdictView, screen: Screen = ANY_SCREEN, *, has_head:
     `has_head` is false if another line names the exercise and the file.
     """
     sheet = Sheet(screen)
-    blocks = [sheet.rendered(_cause(cause)) for cause in view.causes]
+    is_low = screen.height < SCREEN_LINES
+    blocks = [sheet.rendered(_cause(cause, is_low=is_low)) for cause in view.causes]
     if view.hidden_defects:
         blocks[0] += sheet.rendered([indented(Text(view.hidden_defects))])
     head = sheet.place(sheet.rendered(_top(view, screen, has_head=has_head)))
     foot = sheet.place(sheet.rendered(_bottom(view, screen)))
     title = sheet.place(sheet.rendered([Text(), Text(view.findings_title, "bold")]) if blocks else "")
     lessons = sheet.rendered(_paragraphs([Text(line) for line in view.lessons]))
-    if lessons and screen.height < SCREEN_LINES and not sheet.holds(lessons, *blocks[:1], spare=len(blocks) > 1):
+    if lessons and is_low and not sheet.holds(lessons, *blocks[:1], spare=len(blocks) > 1):
         lessons = sheet.rendered([Text("The explanation does not fit: press r, or enlarge the window.", "dim")])
     lessons = sheet.place(lessons)
     printed = sheet.rendered(_printed(view))
@@ -191,11 +192,12 @@ def _row(row: Row, state: str, width: int, *, is_low: bool) -> Line:
     return beside(left, Text(row.note, "dim", no_wrap=is_low, overflow="ellipsis"), ROW_WIDTH)
 
 
-def _cause(cause: CauseView) -> list[Line]:
+def _cause(cause: CauseView, *, is_low: bool) -> list[Line]:
+    """Return a finding with its line of the submission, which is cut on a low screen, and its notes."""
     lines = [_labelled(cause.word, "red", cause.text)]
     lines += [indented(Text(cause.explanation))] if cause.explanation else []
     if cause.place:
-        line = Text.assemble((f"{cause.place}: ", "dim"), cause.line, no_wrap=True, overflow="ellipsis")
+        line = Text.assemble((f"{cause.place}: ", "dim"), cause.line, no_wrap=is_low, overflow="ellipsis")
         lines.append(indented(line))
     return [*lines, indented(Text(cause.notes, "dim"))]
 

@@ -1,9 +1,10 @@
 """The view model of a verdict's page: everything that the page says. `terminal.py` and `html.py` lay it out."""
 
 import time
+from collections.abc import Collection, Iterator
 from enum import StrEnum
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from grader.checks.outcome import Finding, Outcome, Picture, Status, in_words
 from grader.report.causes import Cause, hides_defects, hiding_crash, say_the_same, shown_causes
@@ -15,7 +16,9 @@ from grader.report.phrases import (
     Shell,
     capitalized,
     command,
+    defects_without_finding,
     hides_count,
+    is_changed,
     missed_tests,
     near_miss_hint,
     open_layers,
@@ -23,12 +26,14 @@ from grader.report.phrases import (
     points_with_unit,
     result_and_points,
     shown_defects,
+    was_touched,
 )
 from grader.report.printable import printable, printable_ends, printable_line, printable_lines
 from grader.report.progress import Attempt, Progress
 from grader.report.right_behaviour import right_behaviour
 from grader.sandbox.text import as_arguments
 from grader.spec.exercise import Announcement, Exercise
+from grader.spec.properties import DropoutActsOnWeights, DropoutOnlyInTraining
 from grader.verdict.attribution import DefectStatus, UnknownReason
 from grader.verdict.verdict import DefectVerdict, Result, Verdict
 
@@ -43,6 +48,12 @@ CAUSE_WORDS = {Status.CRASHED: "crash", Status.TIMED_OUT: "hangs", Status.NOT_RU
 
 NOT_SHOWN = "no finding below is due to this defect alone"
 """The note on a defect that only several failures together, or the submission's text, identify."""
+
+NOT_AS_BEFORE = "perhaps behind a finding below"
+"""The note on a present defect if a finding in a changed file has no explanation."""
+
+NONE_MATCHES = "no finding below matches a defect; get the first one right, then grade again"
+"""The note on the defects of an exercise that hides their number, if none is listed."""
 
 NO_PROGRESS = Progress()
 
@@ -217,12 +228,12 @@ def view_of(
         reason=printable(verdict.reason or "", room.reason),
         line=line,
         caret=caret,
-        defects=[_defect_row(each, verdict, exercise, causes, names=names) for each in defects],
+        defects=_defect_rows(defects, verdict, exercise, causes, names=names),
         everything_else=_last_row(verdict, exercise, causes) if was_checked else None,
         lessons_title="Why the fixed defects mattered" if exercise.defects else "Why nothing was wrong",
         lessons=_lessons(verdict, exercise, progress),
         findings_title=_findings_title(verdict, exercise),
-        causes=_causes(causes, exercise, room, names=names),
+        causes=_causes(causes, verdict, exercise, defects, room, names=names, shell=shell),
         hidden_defects=_hidden_defects(verdict, causes),
         right=right_behaviour(verdict, exercise),
         near_miss=near_miss_hint(verdict, exercise),
@@ -254,10 +265,20 @@ def _line_and_caret(verdict: Verdict) -> tuple[str, str]:
     return f"  {at.line:>4} │ {printable_line(at.text)}", caret
 
 
+def _defect_rows(
+    defects: list[DefectVerdict], verdict: Verdict, exercise: Exercise, causes: list[Cause], *, names: bool
+) -> list[Row]:
+    """Return a row for each listed defect, or one row for all if findings hide which defects there are."""
+    if not defects and causes and hides_count(verdict, exercise):
+        state = STATUS_WORDS[DefectStatus.UNKNOWN]
+        return [Row(name="defects", mark=Mark.UNKNOWN, state=state, points="", note=NONE_MATCHES)]
+    return [_defect_row(each, verdict, exercise, causes, names=names) for each in defects]
+
+
 def _defect_row(
     defect: DefectVerdict, verdict: Verdict, exercise: Exercise, causes: list[Cause], *, names: bool
 ) -> Row:
-    note = printable(_defect_note(defect, exercise, causes))
+    note = printable(_defect_note(defect, verdict, exercise, causes))
     return Row(
         name=f"defect {exercise.numbers()[defect.id]}",
         mark=MARKS[defect.status],
@@ -267,13 +288,13 @@ def _defect_row(
     )
 
 
-def _defect_note(defect: DefectVerdict, exercise: Exercise, causes: list[Cause]) -> str:
+def _defect_note(defect: DefectVerdict, verdict: Verdict, exercise: Exercise, causes: list[Cause]) -> str:
     """Return the note beside a defect's points: its title once fixed, or why its status is unknown."""
     if defect.status is DefectStatus.FIXED:
         return next(each.title for each in exercise.defects if each.id == defect.id)
     is_shown = hiding_crash(causes) is not None or any(defect.id in cause.defects for cause in causes)
     if defect.status is DefectStatus.PRESENT and not is_shown:
-        return NOT_SHOWN
+        return NOT_AS_BEFORE if defect.id in defects_without_finding(verdict) else NOT_SHOWN
     return reason_words(defect.reason, check_names(exercise)) if defect.reason else ""
 
 
@@ -306,9 +327,8 @@ def _may_have_regressions(verdict: Verdict, causes: list[Cause]) -> bool:
     While every defect is present, as in the starter, such a finding may belong to several of them.
     """
     reasons = [each.reason.kind for each in verdict.defects if each.reason is not None]
-    is_changed = any(each.status is not DefectStatus.PRESENT for each in verdict.defects)
     is_explained = all(cause.defects or cause.is_new for cause in causes)
-    return UnknownReason.FAILS_DIFFERENTLY in reasons or (is_changed and not is_explained)
+    return UnknownReason.FAILS_DIFFERENTLY in reasons or (is_changed(verdict) and not is_explained)
 
 
 def _lessons(verdict: Verdict, exercise: Exercise, progress: Progress) -> list[str]:
@@ -350,7 +370,18 @@ def _findings_title(verdict: Verdict, exercise: Exercise) -> str:
     return f"What your {exercise.interface.kind.noun()} does ({passed} of {len(verdict.checks)} checks pass)"
 
 
-def _causes(causes: list[Cause], exercise: Exercise, room: Room, *, names: bool) -> list[CauseView]:
+def _causes(
+    causes: list[Cause],
+    verdict: Verdict,
+    exercise: Exercise,
+    defects: list[DefectVerdict],
+    room: Room,
+    *,
+    names: bool,
+    shell: Shell,
+) -> list[CauseView]:
+    """Return the causes of a page that lists these defects."""
+    listed = {each.id for each in defects}
     printing = next((cause for cause in causes if cause.finding.printed), None)
     views = []
     for place, cause in enumerate(causes):
@@ -361,10 +392,10 @@ def _causes(causes: list[Cause], exercise: Exercise, room: Room, *, names: bool)
             CauseView(
                 word=CAUSE_WORDS.get(cause.status, "wrong"),
                 text=printable_ends(sentence(finding), room.finding),
-                explanation=f"{capitalized(diagnosis_words(finding.diagnosis))}." if finding.diagnosis else "",
+                explanation=" ".join(_explanations(cause, exercise, shell, is_first=place == 0)),
                 place=printable(str(at), room.place) if at else "",
                 line=printable_line(at.text.strip()) if at else "",
-                notes=_cause_notes(cause, exercise, names=names),
+                notes=_cause_notes(cause, verdict, exercise, listed, names=names),
                 printed_title=f"it printed{f' with {arguments}' if arguments else ''}:",
                 printed=printable_lines(finding.printed) if cause is printing else "",
                 picture_title=f'in "{pictured}":' if pictured else "",
@@ -374,19 +405,67 @@ def _causes(causes: list[Cause], exercise: Exercise, room: Room, *, names: bool)
     return views
 
 
-def _cause_notes(cause: Cause, exercise: Exercise, *, names: bool) -> str:
+def _explanations(cause: Cause, exercise: Exercise, shell: Shell, *, is_first: bool) -> Iterator[str]:
+    """Yield the diagnosis of a cause; of the first cause, which `try` repeats, also where its calls can be read."""
+    if cause.finding.diagnosis:
+        yield f"{capitalized(diagnosis_words(cause.finding.diagnosis))}."
+    has_own_calls = any(each.id == cause.checks[0] and each.variation_class() for each in exercise.checks)
+    if is_first and has_own_calls and cause.status is Status.FAILED:
+        yield f"The check makes its own calls: {command('try', exercise.id, '--code', shell=shell)} shows them."
+
+
+def _cause_notes(cause: Cause, verdict: Verdict, exercise: Exercise, listed: Collection[str], *, names: bool) -> str:
     """Return the note below a cause: the defects that explain it, the failing sizes, and the checks that found it."""
     shown_names = {check: in_words(check) for check in cause.checks} if names else check_names(exercise)
     found_by = f"found by {listed_checks(cause.checks, shown_names)}"
-    return " · ".join(filter(None, (_cause_label(cause, exercise), size_words(cause.finding), found_by)))
+    label = _cause_label(cause, verdict, exercise, listed)
+    settings = "; ".join(filter(None, (size_words(cause.finding), _fixed_arguments(cause, exercise))))
+    return " · ".join(filter(None, (label, settings, found_by)))
 
 
-def _cause_label(cause: Cause, exercise: Exercise) -> str:
-    """Return a phrase on the defects that explain the cause, by number; empty if that is not known."""
+def _fixed_arguments(cause: Cause, exercise: Exercise) -> str:
+    """Return the arguments that are the same in all checks of the exercise, unless this check has its own.
+
+    A check that names an argument, such as the probability of dropout, chooses its value, and so may a variation.
+    """
+    check, sizes = next((each for each in exercise.checks if each.id == cause.checks[0]), None), cause.finding.size_case
+    if check is None or check.variation_class() or not sizes:
+        return ""
+    named = [each for each in structs.asdict(check).values() if isinstance(each, str)]
+    own = {*check.constructor, *check.defaults, *named}
+    given = {name: each for name, each in exercise.interface.constructor.items() if name not in own}
+    fixed = as_arguments({name: each for name, each in given.items() if not (isinstance(each, str) and each in sizes)})
+    if isinstance(check, DropoutOnlyInTraining | DropoutActsOnWeights) and check.probability not in check.defaults:
+        return ", ".join(filter(None, (fixed, f"{check.probability} above 0")))
+    return fixed
+
+
+def _cause_label(cause: Cause, verdict: Verdict, exercise: Exercise, listed: Collection[str]) -> str:
+    """Return a phrase on the defects that explain the cause, by number, or on how the student's change may."""
     if cause.is_new:
         return "not one of the original bugs: your change probably caused it"
-    numbers = sorted(exercise.numbers()[defect] for defect in cause.defects)
-    return f"defect {' or '.join(map(str, numbers))}" if numbers else ""
+    if cause.defects:
+        return _numbered(cause.defects, exercise)
+    if cause.broken:
+        return f"your change probably broke {listed_checks(cause.broken, check_names(exercise))}"
+    possible = [each for each in _possible_defects(cause, verdict) if each in listed]
+    if possible:
+        return f"perhaps {_numbered(possible, exercise)}"
+    return "can't tell yet whether it is an original bug" if is_changed(verdict) else ""
+
+
+def _numbered(defects: Collection[str], exercise: Exercise) -> str:
+    return f"defect {' or '.join(map(str, sorted(exercise.numbers()[each] for each in defects)))}"
+
+
+def _possible_defects(cause: Cause, verdict: Verdict) -> list[str]:
+    """Return the defects that may be behind an unexplained cause: the student changed how they fail."""
+    touched = [
+        each.id
+        for each in verdict.defects
+        if was_touched(each) and each.reason is not None and each.reason.check in cause.checks
+    ]
+    return [*touched, *defects_without_finding(verdict)]
 
 
 def _hidden_defects(verdict: Verdict, causes: list[Cause]) -> str:

@@ -128,7 +128,10 @@ REASONS = (
         r".*(?:\[[^\]]*[^\d\s,:\]-]|\[[^,\]]*:[^,\]]*:).*",
         "an index has numbers, slices without a step such as 1:3, and : for a whole axis",
     ),
-    (r".*(?:[\w\])] ?(?:[-+*/@%]|\*\*|//) ?[\w(.-]|\w\(|[<>]).*", "a claim compares values; it cannot compute"),
+    (
+        r".*(?:[\w\])] ?(?:[-+*/@%]|\*\*|//) ?[\w(.-]|\w\(|[<>]).*",
+        "a claim compares values; it cannot compute. Give the expression a name in your file, and use the name here",
+    ),
     (rf"{NAME} (?:not )?unchanged", "the number of a line must follow the word unchanged"),
     (rf"{NAME} (?:not )?shape", "sizes must follow the word shape, as in shape 2 3"),
     (rf"{NAME} (?:not )?equals", "another value or a number must follow the word equals"),

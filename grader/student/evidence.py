@@ -46,31 +46,48 @@ class StoredCall(Struct, frozen=True, kw_only=True):
     """The source of the file at that time, if it is one text."""
 
 
+class MadeClaim(Struct, frozen=True, kw_only=True):
+    """A claim whose answer the student called wrong: its text, the number of its call, and its answer."""
+
+    text: str
+    call: int
+    answer: bool
+    was_changed: bool = False
+    """Whether an edit changed the answer."""
+
+
 class StoredCalls(Struct, frozen=True, kw_only=True):
     """The calls in which a student made claims. The last one is the call that the second card showed last."""
 
     calls: list[StoredCall] = []
-    claims: dict[str, int] = {}
-    """The number of the call in which each claim was made, by the claim's text."""
+    claims: list[MadeClaim] = []
     catching: dict[str, str] = {}
     """The id of the check whose call showed each defect, by the defect's id."""
 
     def with_call(self, call: StoredCall) -> "StoredCalls":
         """Return the calls with a new last call, and without calls that no claim needs."""
-        needed = sorted({*self.claims.values()})
+        needed = sorted({each.call for each in self.claims})
         return StoredCalls(
             calls=[*(self.calls[number] for number in needed), call],
-            claims={text: needed.index(number) for text, number in self.claims.items()},
+            claims=[structs.replace(each, call=needed.index(each.call)) for each in self.claims],
             catching={**self.catching, **dict.fromkeys(call.defects, call.check)},
         )
 
-    def with_claim(self, text: str) -> "StoredCalls":
-        """Return the calls, with a new claim about the last one."""
-        return structs.replace(self, claims={**self.claims, text: len(self.calls) - 1})
+    def with_claim(self, text: str, *, answer: bool) -> "StoredCalls":
+        """Return the calls, with a new claim about the last one. It replaces the same claim about an equal call."""
+        last = len(self.calls) - 1
+        requests = self.calls[last].requests
+        others = [each for each in self.claims if (each.text, self.calls[each.call].requests) != (text, requests)]
+        return structs.replace(self, claims=[*others, MadeClaim(text=text, call=last, answer=answer)])
 
-    def call_of(self, text: str) -> StoredCall | None:
-        """Return the call in which a claim was made; None if it is not stored."""
-        return self.calls[self.claims[text]] if text in self.claims else None
+    def with_changed(self, claim: MadeClaim) -> "StoredCalls":
+        """Return the calls with a note that an edit changed the answer to a claim."""
+        changed = [structs.replace(each, was_changed=True) if each == claim else each for each in self.claims]
+        return structs.replace(self, claims=changed)
+
+    def calls_of(self, text: str) -> list[StoredCall]:
+        """Return the calls in which a claim was made; none if they are not stored."""
+        return [self.calls[each.call] for each in self.claims if each.text == text]
 
 
 def find_call(
@@ -242,7 +259,7 @@ def load_calls(course: Course, exercise_id: str) -> StoredCalls:
     """Return the stored calls; none if there are none or their file is damaged."""
     with suppress(OSError, ValueError, msgspec.MsgspecError, RecursionError):
         calls = msgspec.msgpack.decode(_path(course, exercise_id).read_bytes(), type=StoredCalls)
-        if all(0 <= number < len(calls.calls) for number in calls.claims.values()):
+        if all(0 <= each.call < len(calls.calls) for each in calls.claims):
             return calls
     return StoredCalls()
 

@@ -44,6 +44,7 @@ from grader.student.claim_forms import ValueClaim, parse_claim
 from grader.student.claims import withhold
 from grader.student.conversation import Conversation
 from grader.student.evidence import (
+    MadeClaim,
     StoredCall,
     StoredCalls,
     answer_claims,
@@ -259,7 +260,7 @@ class _Hunt:
         is_evidence = expected is not None and expected.lower().startswith("n")
         if is_evidence:
             self._store(evidence={**self._record.evidence, text: answer.is_true})
-            store_calls(self._course, self._exercise.id, self._calls().with_claim(text))
+            store_calls(self._course, self._exercise.id, self._calls().with_claim(text, answer=answer.is_true))
         return None, is_evidence
 
     def _record_true_claim(self) -> None:
@@ -368,33 +369,45 @@ class _Hunt:
             return
         self._say("You said that these answers are not as they should be. The answers for your file as it is now:")
         calls = self._calls()
-        for text, before in self._record.evidence.items():
-            call, claim = calls.call_of(text), parse_claim(text)
-            moved, now = claim, ClaimAnswer(is_true=None, evidence="it is about another call")
-            if call is not None:
-                moved = moved_claim(claim, call.source, source_of(self._submission))
-                now = answer_claims(self._judge, self._exercise.id, self._submission, call, [moved])[0]
-            meaning = self._meaning(text, claim, before=before, now=now, is_stored=call is not None)
-            if meaning.is_trace():
-                self._store(contradicted=sorted({*self._record.contradicted, text}))
-            lines = answer_now_lines(
-                text,
-                before=before,
-                now=now,
-                line=moved.line if moved.line != claim.line else 0,
-                meaning=meaning,
-                command=self._command("--card 2"),
-            )
-            self._show(*lines)
+        stored = {each.text for each in calls.claims}
+        for claim in calls.claims:
+            self._answer_claim_again(claim, calls)
+        for text in self._record.evidence:
+            if text not in stored:
+                self._answer_unstored(text)
 
-    def _meaning(self, text: str, claim: ValueClaim, *, before: bool, now: ClaimAnswer, is_stored: bool) -> Meaning:
+    def _answer_claim_again(self, made: MadeClaim, calls: StoredCalls) -> None:
+        call, claim = calls.calls[made.call], parse_claim(made.text)
+        moved = moved_claim(claim, call.source, source_of(self._submission))
+        now = answer_claims(self._judge, self._exercise.id, self._submission, call, [moved])[0]
+        meaning = self._meaning(claim, made, now)
+        if meaning.is_trace():
+            self._store(contradicted=sorted({*self._record.contradicted, made.text}))
+            store_calls(self._course, self._exercise.id, self._calls().with_changed(made))
+        lines = answer_now_lines(
+            made.text,
+            before=made.answer,
+            now=now,
+            line=moved.line if moved.line != claim.line else 0,
+            call=call_words(self._exercise, call) if len(calls.calls_of(made.text)) > 1 else "",
+            meaning=meaning,
+            command=self._command("--card 2"),
+        )
+        self._show(*lines)
+
+    def _answer_unstored(self, text: str) -> None:
+        is_trace = text in self._record.contradicted
+        now = ClaimAnswer(is_true=None, evidence="it is about another call")
+        meaning = Meaning.CHANGED_EARLIER if is_trace else Meaning.NOT_STORED
+        before, command = self._record.evidence[text], self._command("--card 2")
+        self._show(*answer_now_lines(text, before=before, now=now, line=0, meaning=meaning, command=command))
+
+    def _meaning(self, claim: ValueClaim, made: MadeClaim, now: ClaimAnswer) -> Meaning:
         """Return what follows from the answer to a claim. An answer that an edit changed remains a trace of a bug."""
-        if now.is_true is not None and now.is_true is not before:
+        if now.is_true is not None and now.is_true is not made.answer:
             return Meaning.CHANGED
-        if text in self._record.contradicted:
+        if made.was_changed:
             return Meaning.CHANGED_EARLIER
-        if not is_stored:
-            return Meaning.NOT_STORED
         if now.is_true is None:
             return Meaning.UNREACHED if self._has_name(claim.value) else Meaning.REMOVED
         statuses = {each.status for each in self._verdict.defects}

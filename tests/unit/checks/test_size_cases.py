@@ -35,8 +35,8 @@ def notes(judge_text: Judge, source: str, exercise_id: str = "exercise_03") -> d
 @pytest.mark.parametrize(
     ("condition", "expected"),
     [
-        ("x.shape[1] >= 3", "wrong with tokens=3; right with tokens=1"),
-        ("x.shape[0] >= 2", "wrong with batch=2; right with batch=1"),
+        ("x.shape[1] >= 3", "wrong with tokens=3; right with tokens=1; both with batch="),
+        ("x.shape[0] >= 2", "wrong with batch=2; right with batch=1; both with tokens="),
         ("x.shape[2] == 10", "wrong with batch=3, input_dim=10, output_dim=5, context_length=16; right with "),
     ],
 )
@@ -48,9 +48,11 @@ def test_a_check_tried_at_the_ends_names_what_failed_and_passed(
 
 def test_the_comparison_with_the_reference_also_runs_where_one_axis_alone_is_small(judge_text: Judge) -> None:
     seen = notes(judge_text, failing_where("x.shape[1] == 2 and x.shape[0] > 1"))
-    assert seen["values"] == "wrong with tokens=2, context_length=4; right with tokens=7, context_length=16"
+    ends = "wrong with tokens=2, context_length=4; right with tokens=7, context_length=16"
+    assert seen["values"] == f"{ends}; both with batch=3, input_dim=10, output_dim=5"
     seen = notes(judge_text, failing_where("x.shape[1] > 2 and x.shape[0] == 2 and x.shape[2] == 10"))
-    assert seen["values"] == "wrong with batch=2; right with batch=3"
+    common = "tokens=7, input_dim=10, output_dim=5, context_length=16"
+    assert seen["values"] == f"wrong with batch=2; right with batch=3; both with {common}"
 
 
 def test_edges_are_within_the_sizes_that_the_exercise_allows(judge_text: Judge) -> None:

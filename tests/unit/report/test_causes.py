@@ -48,6 +48,32 @@ def test_of_one_cause_the_finding_at_the_smallest_sizes_is_shown() -> None:
     assert cause.checks == ["small", "large"]
 
 
+def test_a_finding_with_more_sizes_does_not_come_before_one_with_smaller_sizes() -> None:
+    (cause,) = group_causes(
+        verdict_with(
+            more=found(FailureKind.VALUES, size_case={"tokens": 9, "heads": 41, "earlier": 7}),
+            smaller=found(FailureKind.VALUES, size_case={"tokens": 5, "heads": 3}),
+        )
+    )
+    assert cause.checks == ["smaller", "more"]
+
+
+def test_unexpected_parameters_that_differ_in_their_shapes_alone_are_one_cause() -> None:
+    def unexpected(shape: str, **constructor: bool) -> Finding:
+        sizes = SizeComparison(constructor=constructor)
+        return Finding(kind=FailureKind.PARAMETERS, observed=f"k_proj.bias {shape}", sizes=sizes)
+
+    small, large = unexpected("(12,)", qkv_bias=False), unexpected("(260,)", qkv_bias=False)
+    causes = group_causes(verdict_with(small=small, large=large, plain=unexpected("(12,)")))
+    assert [cause.checks for cause in causes] == [["small", "large"], ["plain"]]
+
+
+def test_a_cause_names_the_regressions_among_its_checks() -> None:
+    verdict = verdict_with(small=found(FailureKind.VALUES, size_case={"tokens": 1}), large=found(FailureKind.VALUES))
+    (cause,) = group_causes(structs.replace(verdict, regressions=["large"]))
+    assert (cause.checks, cause.broken, cause.is_new) == (["small", "large"], ["large"], False)
+
+
 def test_a_check_of_large_sizes_comes_last_though_its_other_sizes_are_small() -> None:
     (cause,) = group_causes(
         verdict_with(

@@ -10,6 +10,7 @@ from grader.report.guide import ClaimAnswer, Meaning, answer_now_lines
 from grader.report.page import render_page
 from grader.report.progress import Attempt, GuideRecord, Progress
 from grader.sandbox.calling_variants import CallingVariant, Mode
+from grader.sandbox.protocol import Call
 from grader.spec.loading import load_exercise
 from grader.spec.properties import KeepsDtype
 from grader.student.cards import Card, predictions, which_reason, which_test
@@ -21,6 +22,9 @@ from grader.verdict.verdict import Result
 from tests.support.paths import ROOT
 from tests.support.sampling import EXAMPLE
 
+NO_COMPUTING = (
+    "a claim compares values; it cannot compute. Give the expression a name in your file, and use the name here"
+)
 EXERCISES = sorted(path.name for path in (ROOT / "solutions").glob("exercise_*"))
 
 
@@ -65,8 +69,8 @@ def test_a_line_that_is_no_claim_is_refused(text):
         ("C is not 10", "write C not equals 10"),
         ("x isn't finite", "write x not finite"),
         ("x.shape == [2, 3]", "write x shape [2, 3]"),
-        ("x.sum() equals 1", "a claim compares values; it cannot compute"),
-        ("a + b equals c", "a claim compares values; it cannot compute"),
+        ("x.sum() equals 1", NO_COMPUTING),
+        ("a + b equals c", NO_COMPUTING),
         ("wei 24 finite", "a claim is about the last value of wei and has no line; write wei finite"),
         ("wei@26 finite", "a claim is about the last value of wei and has no line; write wei finite"),
         ("x[::2] finite", "an index has numbers, slices without a step such as 1:3, and : for a whole axis"),
@@ -205,16 +209,42 @@ def test_an_answer_is_shown_before_and_after_the_edits_with_its_meaning(now, mea
     assert last.strip().startswith(lines[2])
 
 
-def test_each_claim_keeps_the_call_in_which_it_was_made():
-    def call(number):
-        return StoredCall(requests=[], check=f"check {number}", defects=[f"defect {number}"])
+def test_the_answer_to_a_claim_of_several_calls_names_its_call():
+    answer = ClaimAnswer(is_true=True, evidence="why")
+    given = {"before": True, "now": answer, "line": 0, "meaning": Meaning.RIGHT, "command": ""}
+    shown = render_page(answer_now_lines("p finite", **given, call="The call: A()."), 100, color=False)
+    assert shown.splitlines()[:2] == [" ·  p finite", "    The call: A()."]
 
-    calls = StoredCalls().with_call(call(1)).with_claim("x finite").with_call(call(2)).with_call(call(3))
+
+def call(number):
+    requests = [Call(module=number, arguments={})]
+    return StoredCall(requests=requests, check=f"check {number}", defects=[f"defect {number}"])
+
+
+def test_each_claim_keeps_the_call_in_which_it_was_made():
+    calls = StoredCalls().with_call(call(1)).with_claim("x finite", answer=True).with_call(call(2)).with_call(call(3))
     assert [each.check for each in calls.calls] == ["check 1", "check 3"]
-    calls = calls.with_claim("y finite")
-    assert (calls.call_of("x finite"), calls.call_of("y finite")) == (call(1), call(3))
-    assert calls.call_of("z finite") is None
+    calls = calls.with_claim("y finite", answer=True)
+    assert (calls.calls_of("x finite"), calls.calls_of("y finite")) == ([call(1)], [call(3)])
+    assert calls.calls_of("z finite") == []
     assert calls.catching == {f"defect {number}": f"check {number}" for number in (1, 2, 3)}
+
+
+def test_one_claim_in_two_calls_keeps_both_answers_and_in_one_call_the_last():
+    calls = (
+        StoredCalls()
+        .with_call(call(1))
+        .with_claim("x finite", answer=True)
+        .with_call(call(2))
+        .with_claim("x finite", answer=False)
+    )
+    assert calls.calls_of("x finite") == [call(1), call(2)]
+    assert [each.answer for each in calls.claims] == [True, False]
+    calls = calls.with_changed(calls.claims[0])
+    assert [each.was_changed for each in calls.claims] == [True, False]
+    calls = calls.with_call(call(1)).with_claim("x finite", answer=False)
+    assert [(each.answer, each.was_changed) for each in calls.claims] == [(False, False), (False, False)]
+    assert calls.calls_of("x finite") == [call(2), call(1)]
 
 
 def test_a_question_names_the_mode_the_arguments_and_the_mask_of_its_call(judge_text, course):
