@@ -150,9 +150,13 @@ def diagnosis_words(diagnosis: Diagnosis) -> str:
 
 def size_words(finding: Finding) -> str:
     """Return the sizes and settings that fail, without sizes that the sentence names; empty if none are known."""
-    is_named = finding.named_sizes.items() & finding.size_case.items()
-    sizes = "" if is_named or finding.sizes is None else printable(comparison_words(finding.sizes))
+    sizes = "" if finding.sizes is None or names_sizes(finding) else printable(comparison_words(finding.sizes))
     return "; ".join([*filter(None, [sizes]), *_settings(finding)])
+
+
+def names_sizes(finding: Finding) -> bool:
+    """Return whether the finding's sentence names sizes."""
+    return bool(finding.named_sizes.items() & finding.size_case.items())
 
 
 def _settings(finding: Finding) -> list[str]:

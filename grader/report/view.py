@@ -4,12 +4,12 @@ import time
 from collections.abc import Collection, Iterator
 from enum import StrEnum
 
-from msgspec import Struct, structs
+from msgspec import Struct
 
 from grader.checks.outcome import Finding, Outcome, Picture, Status, in_words
 from grader.report.causes import Cause, hides_defects, hiding_crash, say_the_same, shown_causes
 from grader.report.check_names import check_name, check_names, listed_checks
-from grader.report.findings import diagnosis_words, full_text, reason_words, sentence, size_words
+from grader.report.findings import diagnosis_words, full_text, names_sizes, reason_words, sentence, size_words
 from grader.report.next_steps import NextStep, next_steps, origin
 from grader.report.phrases import (
     STATUS_WORDS,
@@ -424,20 +424,21 @@ def _cause_notes(cause: Cause, verdict: Verdict, exercise: Exercise, listed: Col
 
 
 def _fixed_arguments(cause: Cause, exercise: Exercise) -> str:
-    """Return the arguments that are the same in all checks of the exercise, unless this check has its own.
-
-    A check that names an argument, such as the probability of dropout, chooses its value, and so may a variation.
+    """Return the arguments with which every check of the exercise builds the module, unless the check chooses them or
+    the finding's sentence names its sizes.
     """
     check, sizes = next((each for each in exercise.checks if each.id == cause.checks[0]), None), cause.finding.size_case
-    if check is None or check.variation_class() or not sizes:
+    if check is None or check.variation_class() or not sizes or names_sizes(cause.finding):
         return ""
-    named = [each for each in structs.asdict(check).values() if isinstance(each, str)]
-    own = {*check.constructor, *check.defaults, *named}
-    given = {name: each for name, each in exercise.interface.constructor.items() if name not in own}
-    fixed = as_arguments({name: each for name, each in given.items() if not (isinstance(each, str) and each in sizes)})
-    if isinstance(check, DropoutOnlyInTraining | DropoutActsOnWeights) and check.probability not in check.defaults:
-        return ", ".join(filter(None, (fixed, f"{check.probability} above 0")))
-    return fixed
+    probability = check.probability if isinstance(check, DropoutOnlyInTraining | DropoutActsOnWeights) else ""
+    chosen = {*check.constructor, *check.defaults, probability}
+    fixed = {
+        name: value
+        for name, value in exercise.interface.constructor.items()
+        if name not in chosen and not (isinstance(value, str) and value in sizes)
+    }
+    drops = [f"{probability} above 0"] if probability and probability not in check.defaults else []
+    return ", ".join(filter(None, [as_arguments(fixed), *drops]))
 
 
 def _cause_label(cause: Cause, verdict: Verdict, exercise: Exercise, listed: Collection[str]) -> str:
