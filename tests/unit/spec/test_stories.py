@@ -61,7 +61,9 @@ def invented(course) -> tuple[Exercise, Verdict]:
         place="sample 0",
         expected="no change",
         observed="0.208",
-        sizes=SizeComparison(failed={"batch": 3}, passed={"batch": 1}),
+        sizes=SizeComparison(
+            failed={"batch": 3, "tokens": 5, "width": 8}, passed={"batch": 1, "tokens": 5, "width": 8}
+        ),
         picture=Picture(
             kind=PictureKind.MOVEMENT,
             maps=[
