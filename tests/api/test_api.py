@@ -137,6 +137,7 @@ def test_grade_many_yields_only_verdicts_in_order_and_with_one_seed():
     assert len({verdict.seed for verdict in verdicts}) == 1
 
 
+@pytest.mark.slow
 def test_an_endless_iterable_is_read_a_few_ahead_and_closing_cancels_the_judged_ones():
     taken = itertools.count()
     position = 0
@@ -254,9 +255,8 @@ if "loop" in sys.argv:
 """
 
 
-@pytest.mark.parametrize(
-    "how", ["many", *(pytest.param(how, marks=pytest.mark.slow) for how in ("", "loop", "killed"))]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("how", ["many", "", "loop", "killed"])
 def test_nothing_is_left_when_the_embedding_program_ends(tmp_path, how):
     course = small_course(tmp_path, "exercise_03")
     with (course / "solutions/exercise_03/exercise.yaml").open("a", encoding="utf-8") as description:
@@ -306,6 +306,7 @@ print(verdict.outcome, verdict.isolation["filesystem"])
 """
 
 
+@pytest.mark.slow
 def test_where_files_are_open_nothing_is_judged_unless_strict_is_false():
     host = [sys.executable, str(HOST), "--without", "landlock,namespaces", "--"]
     command = [*host, sys.executable, "-c", ON_AN_OPEN_HOST]

@@ -30,6 +30,7 @@ def _examiners_and_threads_end_with_this_module():
     end_examiners_and_threads()
 
 
+@pytest.mark.slow
 def test_a_timeout_is_a_verdict_without_a_score_and_the_next_submission_is_judged():
     grade("exercise_03", UNPARSABLE)
     started = time.monotonic()

@@ -780,6 +780,7 @@ def test_the_command_says_what_it_wrote(course, run_cli, tmp_path):
     assert "is not empty, and nothing is overwritten" in again.stderr
 
 
+@pytest.mark.slow
 def test_a_starter_never_looks_done(own_course, tmp_path):
     out = tmp_path / "out"
     path = own_course.description("exercise_03")

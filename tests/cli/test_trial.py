@@ -19,7 +19,6 @@ from tests.support.commands import run_program
 from tests.support.findings import sentence_pattern
 from tests.support.pages import terminal_page
 from tests.support.paths import ROOT
-from tests.support.sampling import others_slow
 from tests.support.wrong_fixes import wrong_fix
 
 EXERCISE = "exercise_03"
@@ -182,6 +181,7 @@ IN_VARIANTS = {
 FIRST, *OTHERS = dict.fromkeys(IN_VARIANTS.values())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("line", [FIRST, *(pytest.param(line, marks=pytest.mark.slow) for line in OTHERS)])
 def test_a_calling_variant_is_repeated_with_its_mode_dtype_layout_and_history(own_course, run_cli, tmp_path, line):
     module, _ = own_course.editable_files(EXERCISE)
@@ -278,7 +278,8 @@ def test_the_solution_is_shown_beside_ones_own_only_after_a_question(own_course,
     assert shown.count("+        attn_scores = attn_scores.masked_fill") == 2
 
 
-@pytest.mark.parametrize("name", others_slow(["attention (1).py", "my-fix.py", "class.py"]))
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["attention (1).py", "my-fix.py", "class.py"])
 def test_a_file_whose_name_is_no_identifier_is_tried(own_course, run_cli, tmp_path, name):
     file = tmp_path / name
     file.write_bytes(own_course.editable_files(EXERCISE)[0].read_bytes())

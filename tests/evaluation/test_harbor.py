@@ -87,6 +87,7 @@ def test_the_reference_earns_everything_and_a_hostile_file_nothing(task, tmp_pat
     assert verified(task, tmp_path / "logs", file) == (0, "0.000000")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", ["# see fix.py", "fix.py", ""])
 def test_a_text_that_looks_like_a_path_is_judged_and_earns_nothing(task, tmp_path, text):
     file = tmp_path / FILE

@@ -66,7 +66,8 @@ def test_no_worker_of_a_command_holds_a_description(spied_course: Path, command:
     assert not [each for each in ("found a description", *UNGRADABLE) if each in done.stdout + done.stderr]
 
 
-@pytest.mark.parametrize("platform", others_slow(PLATFORMS))
+@pytest.mark.slow
+@pytest.mark.parametrize("platform", PLATFORMS)
 def test_no_worker_of_an_autograder_holds_a_description(
     spied_course: Path, platform: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -25,8 +25,8 @@ import pytest
 
 from tests.support.selection import ADDED, is_of_a_file
 
-MAX_LANES = 3
-"""One more lane than cores: a lane waits for a sixth of its time, mostly for a deadline."""
+MAX_LANES = 4
+"""Two more lanes than cores: a lane waits for a quarter of its time, mostly for a deadline."""
 
 LONGEST_SECONDS = 900.0
 """The longest test, of the lowest versions, installs torch and takes a few minutes."""
@@ -40,7 +40,7 @@ Call = tuple[str, dict[str, Any]]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    lanes = min(MAX_LANES, len(os.sched_getaffinity(0)) + 1) if sys.platform == "linux" else 1
+    lanes = min(MAX_LANES, len(os.sched_getaffinity(0)) + 2) if sys.platform == "linux" else 1
     parser.addoption("--lanes", type=int, default=lanes, help="run the tests in so many processes side by side")
     parser.addoption("--longest", type=float, default=LONGEST_SECONDS, help="in lanes: seconds until a test hangs")
 

@@ -114,6 +114,7 @@ def test_a_lane_that_dies_is_an_error_and_no_silence(lanes):
     assert re.search(r"ERROR: a lane of tests died at .*first.py::test_ends_all", output)
 
 
+@pytest.mark.slow
 def test_a_lane_that_hangs_is_ended_with_its_stack(lanes):
     hanging = "import time\n\ndef test_hangs():\n    time.sleep(100)\n"
     output = lanes("--lanes", "2", "--longest", "3", first=hanging, second=SECOND)

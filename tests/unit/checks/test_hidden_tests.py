@@ -234,6 +234,7 @@ def test_it(subject, reference, gaussian):
 '''
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("body", "said"),
     [

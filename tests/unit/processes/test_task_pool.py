@@ -9,7 +9,6 @@ import time
 import pytest
 
 from tests.support.paths import ROOT
-from tests.support.sampling import others_slow
 
 STARTING = """
 import os, time
@@ -27,8 +26,9 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="only on Linux does the kernel end a process when its parent ends")
-@pytest.mark.parametrize("ending", others_slow([signal.SIGKILL, signal.SIGTERM]))
+@pytest.mark.parametrize("ending", [signal.SIGKILL, signal.SIGTERM])
 def test_no_process_of_a_pool_outlives_the_process_that_was_killed(tmp_path, ending):
     script = tmp_path / "starting.py"
     script.write_text(STARTING, encoding="utf-8")
