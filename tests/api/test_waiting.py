@@ -148,6 +148,7 @@ def test_an_invalid_item_is_an_error_after_the_verdicts_on_those_before_it(order
     assert tags == [0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ordered", [True, False])
 def test_verdicts_on_submissions_already_read_come_before_the_exception_of_the_iterable(ordered):
     def failing():

@@ -103,6 +103,7 @@ def test_a_claim_is_answered_again_in_its_own_call_although_the_failing_check_ch
     assert "An earlier edit changed this answer, so it was a trace of a bug." in page
 
 
+@pytest.mark.slow
 def test_a_file_with_an_open_extra_is_not_called_right(own_course, run_cli):
     exercise_id, claim = "exercise_02", "x finite"
     guide(run_cli, own_course, claim, "n", exercise_id=exercise_id, cards=[2])

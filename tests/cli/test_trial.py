@@ -139,6 +139,7 @@ def test_a_script_has_the_variation_of_its_check(course, own_course, run_cli, tm
         assert [name for name in classes if name and f"class {name}(" in script], exercise_id
 
 
+@pytest.mark.slow
 def test_a_state_dict_that_does_not_fit_is_loaded_again(own_course, run_cli):
     exercise = load_exercise(own_course.description("exercise_05"))
     module, _ = own_course.editable_files(exercise.id)
@@ -150,12 +151,14 @@ def test_a_state_dict_that_does_not_fit_is_loaded_again(own_course, run_cli):
     assert "size mismatch for causal_mask" in done.stdout
 
 
+@pytest.mark.slow
 def test_a_trial_of_a_starter_that_is_right_claims_nothing(own_course, run_cli):
     run_cli("try", DECOY, cwd=own_course.root)
     progress = load_progress(own_course, DECOY)
     assert (progress.outcome, progress.is_solved()) == (Result.NOT_FIXED, False)
 
 
+@pytest.mark.slow
 def test_a_trial_whose_reader_is_gone_ends_without_a_traceback_of_the_kit(own_course):
     command = f"{sys.executable} -m grader try {EXERCISE} | head -1"
     environment = os.environ | {"PYTHONPATH": str(ROOT)}

@@ -108,6 +108,7 @@ def test_an_answer_gets_what_it_deserves(kind):
             assert defect.title not in found.feedback
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", Form)
 def test_a_fault_of_the_kit_has_no_value(broken, form):
     (hunt,) = hunts_of([ONE], broken)

@@ -48,6 +48,7 @@ def test_a_prediction_shows_its_options_and_right_answers_earn_everything():
     assert assessed(Form.PREDICT, "I do not know.").value == 0
 
 
+@pytest.mark.slow
 def test_right_answers_earn_everything():
     questions = inquiry.inquire(COURSE, ONE).questions
     lines = [f"{number}: {each.right + 1}" for number, each in enumerate(questions, 1)]

@@ -398,6 +398,7 @@ def test_a_checks_time_limit_follows_from_the_references_time(judge_text: Judge)
         session.close()
 
 
+@pytest.mark.slow
 def test_a_check_gets_less_time_once_the_submission_has_hung(judge_text: Judge) -> None:
     session = session_of(judge_text, Seconds())
 

@@ -237,6 +237,7 @@ def test_the_notebook_is_graded_when_it_was_saved_last(watch, module):
     assert re.search(r"attention\.ipynb · \d\d:", told)
 
 
+@pytest.mark.slow
 def test_a_submission_that_hangs_does_not_keep_the_next_one_waiting(watch, module, starter, fix):
     """Its examiner is ended long before the time limit, and another one judges what was saved since."""
     (examiner,) = examiners_of(watch.process.pid)

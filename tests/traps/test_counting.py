@@ -435,6 +435,7 @@ def test_it_takes_its_time(subject, gaussian):
 """
 
 
+@pytest.mark.slow
 def test_a_run_that_is_cut_because_all_time_is_used_has_no_outcome(traps):
     exercise = load_exercise(traps.course.description("exercise_03"))
     source = submission_from_text(traps.course.reference_text("exercise_03"))

@@ -24,6 +24,7 @@ def require_right(traps: Traps, tests: list[WrittenTest]) -> None:
     assert [(each.name, each.reason) for each in result.tests if each.standing is not Standing.COUNTS] == []
 
 
+@pytest.mark.slow
 def test_right_tests_count(traps: Traps) -> None:
     require_right(traps, RIGHT[:: len(RIGHT) // 6])
 

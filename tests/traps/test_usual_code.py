@@ -61,6 +61,7 @@ def test_an_output_can_be_written_to(subject, gaussian):
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("exercise", "text"), [("exercise_32", OPTIMIZER), ("exercise_03", MODULE)])
 def test_usual_code_works(traps: Traps, exercise: str, text: str) -> None:
     result = TrapJudge(traps.course, traps.source)(
