@@ -84,7 +84,7 @@ def judge_exactly(source: WorkerSource, root: Path, exercise_id: str) -> list[St
 
 
 def _other_shapes(course: Course, exercise_id: str) -> Correction | None:
-    """Return the description of the shapes that the reference returns, if it returns others than described."""
+    """Describe the shapes that the reference returns; return None if they are as described."""
     exercise = load_exercise(course.description(exercise_id))
     if not exercise.interface.kind.returns_outputs:
         return None

@@ -35,7 +35,6 @@ from grader.spec.exercise import Exercise
 from grader.spec.files import write_product
 from grader.spec.loading import read_exercise
 from grader.spec.paths import Course
-from grader.spec.problem import BLANK
 from grader.verdict.key_making import has_key
 
 T = TypeVar("T")
@@ -88,17 +87,16 @@ def _prove_as_described(course: Course, exercise_ids: list[str], advance: Advanc
 
 
 def _go_on(course: Course, proof: Proof, advance: Advance) -> Proof:
-    """Return the proof with the results of a copy of the exercise, if a step knows how to correct the outputs."""
+    """Return the proof with the results of a corrected copy of the exercise, if a step can correct all outputs."""
     correction = next((step.correction for step in proof.steps if step.correction), None)
-    if correction is None or BLANK in correction.text():
+    if correction is None or correction.remarks:
         return proof
     with corrected_copy(course, proof.exercise, correction) as copy:
         [copied] = _prove_as_described(copy, [proof.exercise], advance, fresh=False)
-    steps = {step.name: step for step in copied.steps if not step.correction}
-    steps |= {step.name: step for step in proof.steps if not step.holds()}
     note = "all other results are those of a copy with these outputs"
-    steps |= {name: structs.replace(step, warnings=[note]) for name, step in steps.items() if step.correction}
-    return structs.replace(copied, steps=[*steps.values()])
+    failed = [structs.replace(step, warnings=[note] if step.correction else step.warnings) for step in proof.steps]
+    own = {step.name: step for step in failed if not step.holds()}
+    return structs.replace(copied, steps=[*({step.name: step for step in copied.steps} | own).values()])
 
 
 def _begin(course: Course, exercise_id: str, *, fresh: bool) -> "_UnfinishedProof | Proof":

@@ -102,7 +102,7 @@ class ModuleFactory(Protocol):
 class MisfitError(Exception):
     """The submission's parameters are not those of the interface.
 
-    `deviation` has the fields of each parameter that does not fit, as text, so that a recording can store them.
+    `deviation` describes each parameter that does not fit by its fields. It is text, so that a recording can store it.
     """
 
     def __init__(self, misfits: list[Misfit]) -> None:

@@ -113,8 +113,8 @@ def shown_defects(verdict: Verdict, exercise: Exercise, listed: Collection[str] 
 
     If the exercise announces the number of its defects, these are all defects. Otherwise these are the fixed defects,
     the defects of a shown finding or near-miss hint, the defects that the student has changed without fixing them, and
-    the defects that earlier pages `listed`. In a changed file, a single present defect without a finding of its own
-    belongs to the findings that no defect explains.
+    the defects that earlier pages `listed`. In a changed file, the only present defect that explains no finding is
+    shown too: the findings that no defect explains may be due to it.
     """
     numbers = exercise.numbers()
     ordered = sorted(verdict.defects, key=lambda defect: numbers[defect.id])

@@ -282,7 +282,7 @@ def with_shared_parts(module: object, misfits: list[Misfit]) -> list[Misfit]:
 
 
 def _largest_shared_part(module: torch.nn.Module, name: str, first: str) -> tuple[str, str]:
-    """Return both names of the largest submodule that two names of one parameter share; else the two given names."""
+    """Return the two names of the largest submodule that contains the parameter; without one, the two given names."""
     parts, others = name.split("."), first.split(".")
     for length in range(1, min(len(parts), len(others))):
         part, other = ".".join(parts[:length]), ".".join(others[:length])
