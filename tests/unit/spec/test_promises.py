@@ -129,6 +129,9 @@ PROMISES: dict[str, Keeps] = {
     r"follows torch's seed": lambda checks, _: checks.have("dropout_acts_on_weights"),
     r"need not be trainable": lambda checks, _: not checks.exercise.interface.trains_after_inference,
     r"[Mm]oved (to|with)|any device": lambda checks, _: checks.have("moves_between_devices"),
+    r"a head by itself works? on any device": lambda checks, _: checks.have(
+        "moves_between_devices", id="a_head_moves_between_devices"
+    ),
     r"influence[^.]*whatever the magnitude": lambda checks, _: checks.are_huge(),
     r"magnitude": lambda checks, _: bool(checks.exercise.random_sizes),
     r"up to a thousand": lambda checks, _: checks.exercise.interface.largest_input == 1000,
@@ -219,6 +222,9 @@ PROMISES: dict[str, Keeps] = {
     ),
     r"give a finite loss": lambda checks, _: checks.test("finite"),
     r"Targets are facts": lambda checks, _: checks.have("matches_reference", gradients=True),
+    r"whether or not it still requires gradients": lambda checks, _: checks.have(
+        "matches_reference", id="values_of_numbers"
+    ),
     r"without a gradient|`state_dict` holds|as if nothing": lambda checks, _: (
         checks.exercise.interface.kind_name is KindName.OPTIMIZER and values(checks, "")
     ),
