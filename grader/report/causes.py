@@ -45,19 +45,25 @@ this factor."""
 class Cause(Struct, frozen=True, kw_only=True):
     """A group of failed checks with one cause, and the most specific of their findings.
 
-    `defects` are the ids of the defects that explain them. `is_new` is true if the finding is a regression, and
-    `broken` are all regressions among the checks. `picture` is the finding's picture, or that of the check named
-    `pictured`.
+    The finding belongs to the first check. `defects` are the ids of the defects that explain the checks, and `broken`
+    are the regressions among the checks. `picture` is the finding's picture, or that of the check named `pictured`.
     """
 
     finding: Finding
     status: Status
     checks: list[str]
     defects: list[str] = []
-    is_new: bool = False
     broken: list[str] = []
     picture: Picture | None = None
     pictured: str = ""
+
+    def is_new(self) -> bool:
+        """Return whether the finding is a regression."""
+        return self.checks[0] in self.broken
+
+    def is_explained(self) -> bool:
+        """Return whether the finding is a regression, or due to defects."""
+        return bool(self.defects) or self.is_new()
 
 
 def group_causes(verdict: Verdict) -> list[Cause]:
@@ -111,7 +117,7 @@ def _cause(members: list[Outcome], verdict: Verdict) -> Cause:
         if member.finding
     ]
     found.sort(key=lambda each: _rank(each[0], each[1]))
-    status, finding, check = found[0]
+    status, finding, _ = found[0]
     checks = [name for _, _, name in found]
     with_picture = ((each.picture, name if each is not finding else "") for _, each, name in found if each.picture)
     picture, pictured = next(with_picture, (None, ""))
@@ -122,7 +128,6 @@ def _cause(members: list[Outcome], verdict: Verdict) -> Cause:
         status=status,
         checks=checks,
         defects=defects,
-        is_new=check in verdict.regressions,
         broken=[name for name in checks if name in verdict.regressions],
         picture=picture,
         pictured=pictured,

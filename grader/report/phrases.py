@@ -129,7 +129,7 @@ def shown_defects(verdict: Verdict, exercise: Exercise, listed: Collection[str] 
 
 def defects_without_finding(verdict: Verdict) -> list[str]:
     """Return the present defects that alone explain no finding, if a finding in a changed file has no explanation."""
-    if not is_changed(verdict) or all(cause.defects or cause.is_new for cause in shown_causes(verdict)):
+    if not is_changed(verdict) or all(cause.is_explained() for cause in shown_causes(verdict)):
         return []
     explained = {defect for cause in group_causes(verdict) for defect in cause.defects}
     present = [each.id for each in verdict.defects if each.status is DefectStatus.PRESENT]

@@ -327,7 +327,7 @@ def _may_have_regressions(verdict: Verdict, causes: list[Cause]) -> bool:
     While every defect is present, as in the starter, such a finding may belong to several of them.
     """
     reasons = [each.reason.kind for each in verdict.defects if each.reason is not None]
-    is_explained = all(cause.defects or cause.is_new for cause in causes)
+    is_explained = all(cause.is_explained() for cause in causes)
     return UnknownReason.FAILS_DIFFERENTLY in reasons or (is_changed(verdict) and not is_explained)
 
 
@@ -443,7 +443,7 @@ def _fixed_arguments(cause: Cause, exercise: Exercise) -> str:
 
 def _cause_label(cause: Cause, verdict: Verdict, exercise: Exercise, listed: Collection[str]) -> str:
     """Return a phrase on the defects that explain the cause, by number, or on how the student's change may."""
-    if cause.is_new:
+    if cause.is_new():
         return "not one of the original bugs: your change probably caused it"
     if cause.defects:
         return _numbered(cause.defects, exercise)
