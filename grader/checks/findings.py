@@ -11,6 +11,7 @@ from grader.checks.outcome import (
     DiagnosisKind,
     FailureKind,
     Finding,
+    LastCall,
     Location,
     Outcome,
     Status,
@@ -79,12 +80,14 @@ def outcome_of_error(
     limits: Limits,
     *,
     printed: str = "",
+    last_call: LastCall | None = None,
     is_form_right: bool = False,
 ) -> Outcome:
     """Return the outcome of a check that raised `error`, or passed if it is None.
 
-    `printed` is the submission's output. `is_form_right`: every returned value has the form that the interface
-    declares. Raises `BrokenExerciseError` if the check itself is wrong, and re-raises the kit's own errors.
+    `printed` is the submission's output. `last_call` is used if the check has no size cases. `is_form_right`: every
+    returned value has the form that the interface declares. Raises `BrokenExerciseError` if the check itself is wrong,
+    and re-raises the kit's own errors.
     """
     if error is None:
         return Outcome(check=check, status=Status.PASSED, seconds=seconds)
@@ -97,7 +100,11 @@ def outcome_of_error(
         raise BrokenExerciseError(f"{check} fails by itself, {_place_of(error)}: {_in_words(error)}; correct the check")
     status, finding = _finding_of(error, limits, is_form_right=is_form_right)
     if status is not Status.NOT_RUN:
-        finding = failed_case.complete(finding) if failed_case else structs.replace(finding, printed=printed)
+        finding = (
+            failed_case.complete(finding)
+            if failed_case
+            else structs.replace(finding, printed=printed, last_call=last_call)
+        )
     return Outcome(check=check, status=status, finding=finding, seconds=seconds)
 
 

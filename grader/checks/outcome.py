@@ -193,6 +193,17 @@ class SizeComparison(Struct, frozen=True, kw_only=True):
     """Whether a call has a size of `LARGE` or more."""
 
 
+class LastCall(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The last call of a check that has no size cases."""
+
+    constructor: dict[str, Any] = {}
+    """The arguments with which the module was built."""
+    shapes: dict[str, list[int]] = {}
+    """The shapes of the tensors among the inputs."""
+    inputs: dict[str, Any] = {}
+    """The numbers and texts among the inputs."""
+
+
 class DiagnosisKind(StrEnum):
     """How values are wrong, or why a call raised. Each diagnosis is verified on the tensors themselves."""
 
@@ -245,6 +256,8 @@ class Finding(Struct, frozen=True, kw_only=True, omit_defaults=True):
     size_case: dict[str, int] = {}
     """The sizes at which the check failed, if it has sizes."""
     sizes: SizeComparison | None = None
+    last_call: LastCall | None = None
+    """The call before the failure, if the check has no sizes."""
     in_training: bool = False
     """Whether the check keeps the module in training mode."""
     has_extreme_numbers: bool = False

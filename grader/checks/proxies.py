@@ -121,11 +121,12 @@ def _in_words(misfit: Misfit) -> str:
 class RemoteProxy:
     """A module in a worker. The request that builds it may be sent with the first call."""
 
-    def __init__(self, session: Session, build: Build, *, is_entry: bool) -> None:
+    def __init__(self, session: Session, build: Build, arguments: dict[str, Any], *, is_entry: bool) -> None:
         """`is_entry` is true for the submission's own class or function and false for a part of it."""
         self.training, self.grad = False, True
         self.number = build.module
         self._session = session
+        self._arguments = arguments
         self._is_entry = is_entry
         self._build: Build | None = build
         self._workers_before = 0
@@ -249,12 +250,13 @@ class RemoteProxy:
         grad: bool = True,
     ) -> Returned:
         if self._is_entry and not method:
-            self._session.log.note_call()
+            self._session.log.note_entry_call()
         values = None if more is None else [_values(each) for each in more]
         grad = cotangents is not None or (grad and self.grad)
         return self._send(self._call(method, inputs, cotangents=cotangents, more=values, grad=grad))
 
     def _call(self, method: str, inputs: dict[str, Any], **fields: Any) -> protocol.Call:
+        self._session.log.note_call(self._arguments, inputs)
         return protocol.Call(
             module=self.number,
             arguments=_values(inputs),
@@ -314,7 +316,8 @@ class SubjectFactory:
             keeps_weights=keeps_weights,
         )
         is_entry = bool(variation) or entry in ("", interface.entry())
-        module = RemoteProxy(self.session, build, is_entry=is_entry)
+        self.session.log.note_build(arguments)
+        module = RemoteProxy(self.session, build, arguments, is_entry=is_entry)
         if at_once:
             module.build()
         return module

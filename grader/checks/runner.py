@@ -385,8 +385,11 @@ class Runner:
             return None
         limits, is_form_right = self.exercise.limits, session.log.is_form_right
         printed = last_lines(session.printed()) if error is not None else ""
+        call = session.log.last_call()
         try:
-            return outcome_of_error(check, error, attempt.seconds, limits, printed=printed, is_form_right=is_form_right)
+            return outcome_of_error(
+                check, error, attempt.seconds, limits, printed=printed, last_call=call, is_form_right=is_form_right
+            )
         except BrokenExerciseError as broken:
             raise BrokenExerciseError(f"{self.exercise.id}: {broken}") from None
 

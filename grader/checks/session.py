@@ -5,9 +5,10 @@ from collections.abc import Callable, Sequence
 from enum import Enum, auto
 from typing import Any
 
+import torch
 from msgspec import Struct, structs
 
-from grader.checks.outcome import Location
+from grader.checks.outcome import LastCall, Location
 from grader.checks.tape import Tape
 from grader.processes.deadlines import (
     DISK_LOOKS,
@@ -107,8 +108,29 @@ class CheckLog:
         """Calls of the submission's own class or function, not of a part of it."""
         self.is_form_right = True
         """Whether every reply so far was an output of the form that the interface declares."""
+        self._arguments: dict[str, Any] = {}
+        self._inputs: dict[str, Any] = {}
 
-    def note_call(self) -> None:
+    def note_build(self, arguments: dict[str, Any]) -> None:
+        """Record the arguments of a constructor."""
+        self._arguments, self._inputs = arguments, {}
+
+    def note_call(self, arguments: dict[str, Any], inputs: dict[str, Any]) -> None:
+        """Record the inputs of a call, and the arguments with which its module was built."""
+        self._arguments, self._inputs = arguments, inputs
+
+    def last_call(self) -> LastCall | None:
+        """Return the last call, without inputs if the last module was built and not called; None without either."""
+        if not (self._arguments or self._inputs):
+            return None
+        tensors = {name: value for name, value in self._inputs.items() if isinstance(value, torch.Tensor)}
+        return LastCall(
+            constructor=_plain(self._arguments),
+            shapes={name: list(tensor.shape) for name, tensor in tensors.items()},
+            inputs=_plain(self._inputs),
+        )
+
+    def note_entry_call(self) -> None:
         """Count a call of the submission's own class or function."""
         self.entry_calls += 1
 
@@ -305,6 +327,11 @@ class Session:
                 location = Location(label=frame.label, line=frame.line, text=lines[frame.line - 1])
                 return location, frame.function
         return None, ""
+
+
+def _plain(values: dict[str, Any]) -> dict[str, Any]:
+    """Return the numbers and texts among values by name."""
+    return {name: value for name, value in values.items() if isinstance(value, bool | int | float | str | None)}
 
 
 def _way(message: Request) -> Way:

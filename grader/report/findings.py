@@ -1,6 +1,6 @@
 """Sentences of findings: the action, the expected and observed values, the sizes; and the reasons for `unknown`."""
 
-from grader.checks.outcome import Diagnosis, DiagnosisKind, FailureKind, Finding, SizeComparison, in_words
+from grader.checks.outcome import Diagnosis, DiagnosisKind, FailureKind, Finding, LastCall, SizeComparison, in_words
 from grader.report.check_names import CheckNames, check_name
 from grader.report.printable import printable, printable_ends
 from grader.sandbox.calling_variants import (
@@ -150,8 +150,17 @@ def diagnosis_words(diagnosis: Diagnosis) -> str:
 
 def size_words(finding: Finding) -> str:
     """Return the sizes and settings that fail, without sizes that the sentence names; empty if none are known."""
-    sizes = "" if finding.sizes is None or names_sizes(finding) else printable(comparison_words(finding.sizes))
-    return "; ".join([*filter(None, [sizes]), *_settings(finding)])
+    sizes = "" if finding.sizes is None or names_sizes(finding) else comparison_words(finding.sizes)
+    call = call_words(finding.last_call) if finding.last_call is not None else ""
+    return "; ".join([*map(printable, filter(None, (sizes, call))), *_settings(finding)])
+
+
+def call_words(call: LastCall) -> str:
+    """Return how a module was built and called, as in "built with width=8; called with x of shape (2, 3, 8)"."""
+    built = f"built with {as_arguments(call.constructor)}" if call.constructor else ""
+    shapes = [f"{name} of shape {tuple(shape)}" for name, shape in call.shapes.items()]
+    inputs = ", ".join(filter(None, (*shapes, as_arguments(call.inputs))))
+    return "; ".join(filter(None, (built, f"called with {inputs}" if inputs else "")))
 
 
 def names_sizes(finding: Finding) -> bool:
@@ -217,8 +226,8 @@ def full_text(finding: Finding) -> str:
         parts.append(diagnosis_words(finding.diagnosis))
     if finding.location:
         parts.append(f"at {printable(str(finding.location), 120)}: {printable(finding.location.text.strip(), 120)}")
-    if finding.sizes:
-        parts.append(printable(comparison_words(finding.sizes)))
+    parts += [printable(comparison_words(finding.sizes))] if finding.sizes else []
+    parts += [printable(call_words(finding.last_call))] if finding.last_call else []
     return "; ".join([*parts, *_settings(finding)])
 
 

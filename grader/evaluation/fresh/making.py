@@ -101,8 +101,10 @@ class Maker:
         exercise = load_exercise(self._target.description(made.exercise.id))
         try:
             with Runner(self._target, exercise, self._source) as runner, extend_time_limit(runner):
-                reference = _failing(runner.examine(submission_from_text(made.reference), KEY_SEED))
-                starter = _failing(runner.examine(submission_from_text(made.starter()), SECOND_SEED))
+                texts = (made.reference, made.starter())
+                reference, starter = (
+                    _failing(runner.examine(submission_from_text(text), SECOND_SEED)) for text in texts
+                )
         except BrokenExerciseError:
             reference, starter = None, None
         if reference != {}:
