@@ -14,7 +14,7 @@ from grader.checks.outcome import FailureKind
 from grader.checks.runner import Runner
 from grader.errors import BrokenExerciseError
 from grader.processes.worker_source import Forker
-from grader.report.findings import sentence
+from grader.report.findings import sentence, size_words
 from grader.sandbox.torch_import import import_torch
 from grader.spec.loading import load_exercise
 from grader.spec.paths import Course
@@ -116,6 +116,18 @@ def test_a_pytest_failure_is_a_failure_with_its_own_message(own_course: Course, 
     assert seen["test_bare"]["finding"] == "an assertion of this check does not hold"
     assert len(seen["test_long"]["finding"]) < 500
     assert len(seen) == 5
+
+
+def test_a_finding_says_how_the_test_built_and_called_the_module(course_with) -> None:
+    body = """def test_it(subject, gaussian):
+    known = knows(subject)
+    subject(**ARGUMENTS)(x=gaussian(2, 3, 5))
+    assert known
+"""
+    verdict = course_with(ORDINARY.partition("def test_bare")[0] + body)("exercise_05", source_of("exercises"))
+    (finding,) = (outcome.finding for outcome in verdict.checks if outcome.check == "test_it")
+    built = "built with input_dim=5, output_dim=12, context_length=8, dropout=0.0, num_heads=3"
+    assert size_words(finding) == f"{built}; called with x of shape (2, 3, 5)"
 
 
 @pytest.mark.parametrize(
