@@ -1,5 +1,6 @@
 """Proxies for the submission: checks use them like modules, and a worker runs the calls."""
 
+import re
 from typing import Any, Protocol
 
 import torch
@@ -315,12 +316,16 @@ class SubjectFactory:
             parameters=weights,
             keeps_weights=keeps_weights,
         )
-        is_entry = bool(variation) or entry in ("", interface.entry())
         self.session.log.note_build(arguments)
-        module = RemoteProxy(self.session, build, arguments, is_entry=is_entry)
+        module = RemoteProxy(self.session, build, arguments, is_entry=self._builds_entry(build))
         if at_once:
             module.build()
         return module
+
+    def _builds_entry(self, build: Build) -> bool:
+        """Return whether the module is the submission's own class or function, or a variation that names it."""
+        entry = self.session.exercise.interface.entry()
+        return bool(re.search(rf"\b{entry}\b", build.variation)) if build.variation else build.entry == entry
 
 
 def _values(values: dict[str, Any]) -> dict[str, protocol.Value]:
