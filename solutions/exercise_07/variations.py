@@ -83,7 +83,9 @@ class ValuesOfManyAndWide(submission.MultiHeadAttention):
 class WeightsOfATrainingCall(submission.MultiHeadAttention):
     def forward(self, **inputs):
         self.train()
-        super().forward(**inputs)
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(0)  # drops the same weights, whatever was drawn before
+            super().forward(**inputs)
         self.eval()
         weights = self.attn.clone()
         return super().forward(**inputs), weights
