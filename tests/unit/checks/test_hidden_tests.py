@@ -68,6 +68,9 @@ def test_long(subject):
 '''
 
 
+BUILT = "built with input_dim=5, output_dim=12, context_length=8, dropout=0.0, num_heads=3"
+"""How a finding describes `subject(**ARGUMENTS)`."""
+
 KEPT = {"output-dim-misnamed", "returns_shapes", "knows_its_output_dim"}
 """A defect and checks: each test here has keys made, which takes as long as subsets of defects and checks are many."""
 
@@ -110,11 +113,11 @@ def test_a_pytest_failure_is_a_failure_with_its_own_message(own_course: Course, 
     assert verdict["outcome"] == "not_fixed"
     seen = {check["id"]: check for check in verdict["checks"] if check["id"] in ORDINARY}
     assert {check["status"] for check in seen.values()} == {"failed"}
-    assert seen["test_told"]["finding"] == "the size of the output: expected 12, saw none"
-    assert seen["test_fails"]["finding"] == "the size of the output is not kept"
-    assert seen["test_raises"]["finding"] == "expected SubjectRaisedError, got no exception"
-    assert seen["test_bare"]["finding"] == "an assertion of this check does not hold"
-    assert len(seen["test_long"]["finding"]) < 500
+    assert seen["test_told"]["finding"] == f"the size of the output: expected 12, saw none; {BUILT}"
+    assert seen["test_fails"]["finding"] == f"the size of the output is not kept; {BUILT}"
+    assert seen["test_raises"]["finding"] == f"expected SubjectRaisedError, got no exception; {BUILT}"
+    assert seen["test_bare"]["finding"] == f"an assertion of this check does not hold; {BUILT}"
+    assert len(seen["test_long"]["finding"].removesuffix(f"; {BUILT}")) < 500
     assert len(seen) == 5
 
 
@@ -126,8 +129,7 @@ def test_a_finding_says_how_the_test_built_and_called_the_module(course_with) ->
 """
     verdict = course_with(ORDINARY.partition("def test_bare")[0] + body)("exercise_05", source_of("exercises"))
     (finding,) = (outcome.finding for outcome in verdict.checks if outcome.check == "test_it")
-    built = "built with input_dim=5, output_dim=12, context_length=8, dropout=0.0, num_heads=3"
-    assert size_words(finding) == f"{built}; called with x of shape (2, 3, 5)"
+    assert size_words(finding) == f"{BUILT}; called with x of shape (2, 3, 5)"
 
 
 @pytest.mark.parametrize(

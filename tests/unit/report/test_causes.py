@@ -71,7 +71,7 @@ def test_unexpected_parameters_that_differ_in_their_shapes_alone_are_one_cause()
 def test_a_cause_names_the_regressions_among_its_checks() -> None:
     verdict = verdict_with(small=found(FailureKind.VALUES, size_case={"tokens": 1}), large=found(FailureKind.VALUES))
     (cause,) = group_causes(structs.replace(verdict, regressions=["large"]))
-    assert (cause.checks, cause.broken, cause.is_new) == (["small", "large"], ["large"], False)
+    assert (cause.checks, cause.broken, cause.is_new()) == (["small", "large"], ["large"], False)
 
 
 def test_a_check_of_large_sizes_comes_last_though_its_other_sizes_are_small() -> None:
