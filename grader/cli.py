@@ -49,7 +49,7 @@ def stop() -> None:
 
     stopped = stop_all()
     count = "one process" if len(stopped) == 1 else f"{len(stopped)} processes"
-    click.echo(f"Stopped {count}." if stopped else "No process was warm.")
+    click.echo(f"Stopped {count}." if stopped else "No warm process was running.")
 
 
 @click.command()

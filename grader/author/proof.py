@@ -59,7 +59,7 @@ class Survivor(Struct, frozen=True, kw_only=True):
         if self.checks:
             return "no check reaches this line; add these under checks and review their values:"
         if self.difference:
-            return f"{self.difference}; add a check of such a call, such as {self.advice}"
+            return f"{self.difference}; add a check of this call, for example {self.advice}"
         return f"it never differed from the reference in {ROUNDS} random calls"
 
 

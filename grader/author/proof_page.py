@@ -28,7 +28,7 @@ def render_proofs(proofs: list[Proof], *, width: int = 100, color: bool = False)
         lines += _problems(proof)
     holding = sum(proof.holds() for proof in proofs)
     recorded = sum(proof.recorded for proof in proofs)
-    note = f", {recorded} as recorded; --fresh proves them again" if recorded else ""
+    note = f", {recorded} of them from records; --fresh proves them again" if recorded else ""
     lines += [Text(), Text(f"{holding} of {len(proofs)} proofs hold{note}.", "bold")]
     return render_page(lines, width, color=color)
 

@@ -49,8 +49,8 @@ def compare_sources(course: Course, exercise: Exercise) -> Step:
         problems.append(f"{notebook.relative_to(course.root)}: {twin.reason}")
     elif tree_text("\n\n".join(chunk.text for chunk in twin.chunks)) != tree_text(starter):
         problems.append(
-            f"{notebook.relative_to(course.root)}: its code cells differ from the module; align them, and tag cells "
-            "that only show something as demonstration"
+            f"{notebook.relative_to(course.root)}: its code cells differ from the module; align them, and give "
+            'cells that only show something the tag "demonstration"'
         )
     table = course.root / "exercises" / "README.md"
     has_row = not table.exists() or exercise.id in hunts_in(table.read_text(encoding="utf-8"))

@@ -179,7 +179,8 @@ def _disk(course: Course) -> HostState:
 def _warm_processes() -> HostState:
     """Return the state of the processes that wait for the next command."""
     found = [f"process {process}, {memory_of(process) / 1e6:.0f} MB" for process in warm_processes().values()]
-    observed = f"{'; '.join(found)}; to end: python -m grader stop" if found else "no warm process is running"
+    ending = f"python -m grader stop ends {'it' if len(found) == 1 else 'them'}"
+    observed = "; ".join([*found, ending]) if found else "no warm process is running"
     return HostState(name="warm", is_met=True, observed=observed)
 
 

@@ -202,7 +202,7 @@ def _print_verdict(
 @exercise_argument(required=False)
 @course_option
 def watch(exercise_id: str | None) -> None:
-    """Grade on every save. Without an exercise, watch the first exercise that is not fixed, then the next."""
+    """Grade on every save. Without an exercise, watch the easiest exercise that is not fixed, then the next."""
     from grader.student.watch.events import WatchScreen, render_event
     from grader.student.watch.watch import watching
 
@@ -317,7 +317,11 @@ def claim(ctx: click.Context, exercise_id: str, claimed: str, line: int) -> None
     if not made.is_right:
         ran = [outcome for outcome in verdict.checks if outcome.status is not Status.NOT_RUN]
         failed = sum(outcome.status is not Status.PASSED for outcome in ran)
-        found = f"{failed} of {len(ran)} checks fail" if ran else "the file cannot be graded"
+        found = (
+            f"{failed} of {len(ran)} checks {'fails' if failed == 1 else 'fail'}"
+            if ran
+            else "the file cannot be graded"
+        )
         click.echo(f"Your claim is wrong: {found}. To see more, run python -m grader {exercise_id}.")
         ctx.exit(1)
     click.echo(f"Your claim is right: nothing is wrong, in line {line} or anywhere else.\n")
@@ -382,7 +386,7 @@ def guide(
 @course_option
 @click.option("--code", "prints_code", is_flag=True, help="Print the check as a script that runs without the grader.")
 @file_option("Run this file instead of the exercise's own.")
-@click.option("--trusted", is_flag=True, help="With --file: run the file although it runs as you, without a sandbox.")
+@click.option("--trusted", is_flag=True, help="With --file: run the file with your own rights, without a sandbox.")
 @click.pass_context
 def try_(ctx: click.Context, exercise_id: str, prints_code: bool, path: Path | None, trusted: bool) -> None:
     """Repeat the first failed check on your file. print(), input() and breakpoint() work."""

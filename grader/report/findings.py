@@ -88,7 +88,7 @@ REASONS = {
     UnknownReason.FAILS_DIFFERENTLY: "it fails in a new way: a wrong or incomplete fix, or a new bug",
     UnknownReason.HIDDEN: "another failure hides it",
     UnknownReason.BEHIND_CRASH: "the crash hides it; fix the crash first",
-    UnknownReason.UNDECIDED: "the results of the checks fit both with and without it",
+    UnknownReason.UNDECIDED: "the checks would give these results with it and without it",
     UnknownReason.AT_HAND_IN: "only checks that run when you hand in can tell",
 }
 
@@ -130,7 +130,7 @@ def _difference(finding: Finding) -> str:
 
 def calling_variant_words(variant: CallingVariant) -> str:
     """Return the calls that are wrong, beside the plain call that is right."""
-    how = ", ".join(CALLING_VARIANT_WORDS[value] for value in variant.changes()) or "once more"
+    how = ", ".join(CALLING_VARIANT_WORDS[value] for value in variant.changes()) or "in a repeated call"
     return f"right in a plain call, but not {how}"
 
 

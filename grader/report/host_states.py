@@ -34,5 +34,8 @@ def render_host_states(states: Sequence[HostState], *, width: int = 100, color: 
         if state.remedy and (state.is_warning or not state.is_met):
             lines.append(Text(f"{'':<15}{state.remedy}", "dim"))
     problems = sum(not state.is_met for state in states)
-    lines += [Text(), Text("Everything works." if not problems else f"{problems} of {len(states)} do not work.")]
+    lines += [
+        Text(),
+        Text("Everything works." if not problems else f"{problems} of {len(states)} requirements are not met."),
+    ]
     return render_page(lines, width, color=color)

@@ -17,7 +17,7 @@ SIMILARITY = 0.8
 
 CLAIM_ADVICE = "if you are sure that nothing is wrong, make that claim, with the number of the line that looked wrong"
 SEARCH = "look for a defect with your own experiments, because passing checks do not settle this hunt"
-HAND_IN = "hand it in; the checks that run then decide the rest"
+HAND_IN = "hand it in; the checks at the hand-in decide the rest"
 
 
 def claim_invitation(exercise_id: str) -> str:

@@ -51,8 +51,8 @@ WORDS: dict[type[Property], PropertyWords] = {
     DropoutOnlyInTraining: PropertyWords(
         passes="Nothing was dropped in evaluation.", promise="Dropout acts in training mode only."
     ),
-    DropoutActsOnWeights: PropertyWords(passes="Each {called} was dropped independently."),
-    EveryParameterLearns: PropertyWords(passes="Every parameter that learns got a gradient."),
+    DropoutActsOnWeights: PropertyWords(passes="Each {called} was dropped or kept independently."),
+    EveryParameterLearns: PropertyWords(passes="Every parameter that should learn got a gradient."),
     MatchesReference: PropertyWords(name="values"),
     AttributeMatchesReference: PropertyWords(name="attributes"),
     AttributeEquals: PropertyWords(name="attributes"),

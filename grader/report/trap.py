@@ -248,7 +248,7 @@ def _remedy_of_exception(test: TestResult) -> str:
     if test.cause is Cause.ASSERTION:
         return "read again what the README promises, and compare numbers with a tolerance"
     if test.by_crash:
-        return "the subject raises this; use the subject as the README promises"
+        return "the subject raises this; use the subject as the README describes"
     if test.cause is Cause.CLOSED:
         return "a test can use no files, processes or network"
     return "correct this line" if test.line else "correct the test"
@@ -296,7 +296,7 @@ def _notes(result: TrapResult) -> list[str]:
         notes.append(
             f"{_listed(idle)} {verb} nothing. That is right for {tests} of a promise that no defect breaks. But {they} "
             "must be able to fail: tests of shapes, of a falling loss or of equal results after equal seeds rarely "
-            "do."
+            "fail."
         )
     if half_fixed_alone and not result.is_at_home:
         verb = "catches" if len(half_fixed_alone) == 1 else "catch"
@@ -340,7 +340,7 @@ def _next_when_caught(result: TrapResult) -> str:
     if result.is_at_home and result.half_mended.caught < result.half_mended.of:
         return f"write a test that fails on the earlier versions of your file that no test catches. Then {hand_in}"
     if result.is_at_home:
-        return f"go through your changes to the starter: without each of them, a test must fail. Then {hand_in}"
+        return f"go through your changes to the starter: if any one of them is undone, a test must fail. Then {hand_in}"
     return f"{_missing_point(result)}, or {hand_in}" if _misses_a_subset(result) else hand_in
 
 
@@ -353,7 +353,7 @@ def _missing_point(result: TrapResult) -> str:
     """Return how to earn the point for all subsets, if every defect that is not extra is caught."""
     missed = [f"extra {each.number}" for each in result.defects if each.caught is not Caught.ALWAYS]
     what = listed_first(missed) or "the combinations that no test catches"
-    return f"write a test that catches {what}, for the point of the combinations"
+    return f"to earn the point for the combinations, write a test that catches {what}"
 
 
 def _total(result: TrapResult, *, has_seed: bool) -> Text:

@@ -52,7 +52,7 @@ NOT_SHOWN = "no finding below is due to this defect alone"
 NOT_AS_BEFORE = "perhaps behind a finding below"
 """The note on a present defect if a finding in a changed file has no explanation."""
 
-NONE_MATCHES = "no finding below matches a defect; get the first one right, then grade again"
+NONE_MATCHES = "no finding below matches a defect; fix the first finding, then grade again"
 """The note on the defects of an exercise that hides their number, if none is listed."""
 
 NO_PROGRESS = Progress()

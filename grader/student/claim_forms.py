@@ -126,11 +126,11 @@ REASONS = (
     (r"no[ _]gradients?", "write the name of a parameter first, as in NAME no_gradient"),
     (
         r".*(?:\[[^\]]*[^\d\s,:\]-]|\[[^,\]]*:[^,\]]*:).*",
-        "an index has numbers, slices without a step such as 1:3, and : for a whole axis",
+        "an index has numbers, slices such as 1:3 without a step, and : for a whole axis",
     ),
     (
         r".*(?:[\w\])] ?(?:[-+*/@%]|\*\*|//) ?[\w(.-]|\w\(|[<>]).*",
-        "a claim compares values; it cannot compute. Give the expression a name in your file, and use the name here",
+        "a claim compares values and cannot compute; assign the expression to a name in your file, and use the name here",
     ),
     (rf"{NAME} (?:not )?unchanged", "the number of a line must follow the word unchanged"),
     (rf"{NAME} (?:not )?shape", "sizes must follow the word shape, as in shape 2 3"),

@@ -277,7 +277,7 @@ class _Hunt:
         """Show what fails, and grade the file again as often as the student wants."""
         self._show_state()
         if self._talk.in_notebook:
-            self._say(f"Change your cell and run it, then %grade {self._exercise.id}")
+            self._say(f"Change your cell and run it, then run %grade {self._exercise.id}")
             return
         while self._verdict.outcome is not Result.FIXED:
             answer = self._talk.ask("Edit your file, then type g to grade it, or press Enter to go on: ") or ""

@@ -236,7 +236,7 @@ def test_an_interrupted_proof_goes_on_where_it_stopped(own_course: Course) -> No
     cache.rename(cache.with_suffix(".aside"))
     (again,) = prove(own_course, [EXERCISE], lambda _, total: totals.append(total))
     assert (totals[-1], again) == (0, structs.replace(proof, recorded=True))
-    assert "1 of 1 proofs hold, 1 as recorded; --fresh proves them again." in render_proofs([again])
+    assert "1 of 1 proofs hold, 1 of them from records; --fresh proves them again." in render_proofs([again])
     cache.with_suffix(".aside").rename(cache)
     written = record.read_bytes()
     record.write_bytes(written.replace(b'"value": ', b'"value": 1'))  # more mutants than there are

@@ -176,7 +176,7 @@ def test_a_hint_says_of_a_defect_what_the_verdict_says_and_that_it_may_be_fixed(
     hint = next_hint(own_course, exercise, verdict)
     assert hint.title == "exercise_03 · defect 1 · can't tell yet"
     page = " ".join(render_hint(hint).split())
-    reason = "the results of the checks fit both with and without it"
+    reason = "the checks would give these results with it and without it"
     assert f"You may have fixed this bug already; the checks can't tell: {reason}." in page
     for _ in range(2):
         hint = next_hint(own_course, exercise, verdict)

@@ -104,7 +104,10 @@ def test_a_page_says_what_to_do_next_unless_it_is_about_a_hand_in() -> None:
     assert again in render_trap(broken, has_next=True)
     done = structs.replace(missed, is_at_home=True, subsets=Count(caught=1, of=1))
     page = render_trap(done, has_next=True, width=400)
-    assert "Next: go through your changes to the starter: without each of them, a test must fail. Then hand it" in page
+    assert (
+        "Next: go through your changes to the starter: if any one of them is undone, a test must fail. Then hand it"
+        in page
+    )
 
 
 def test_the_wrong_fixes_of_a_decoy_are_not_called_defects() -> None:

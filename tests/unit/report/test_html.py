@@ -342,7 +342,7 @@ def test_a_file_in_which_only_the_hand_in_can_find_a_fault_is_to_be_handed_in(re
         defects=[defect(DefectStatus.UNKNOWN)],
     )
     page = render(verdict, exercise)
-    assert next_step_texts(page) == ["Hand it in; the checks that run then decide the rest."]
+    assert next_step_texts(page) == ["Hand it in; the checks at the hand-in decide the rest."]
     assert '<p class="result good"><strong>Nothing wrong found here</strong>' in page
 
 

@@ -101,12 +101,15 @@ def test_a_test_that_catches_at_some_seeds_or_half_fixed_code_alone_is_named() -
 def test_the_point_for_the_combinations_is_named_before_the_hand_in() -> None:
     caught = DefectResult(number=1, stretch=False, caught=Caught.ALWAYS, by=("test_a",))
     extra = DefectResult(number=2, stretch=True, caught=Caught.NEVER)
-    point = "for the point of the combinations, or hand it in as your course asks"
+    point, hand_in = (
+        "to earn the point for the combinations, write a test that catches",
+        "hand it in as your course asks",
+    )
     page = page_of(judged(), defects=(caught, extra), subsets=Count(caught=2, of=3))
-    assert f"Next: write a test that catches extra 2, {point}" in page
+    assert f"Next: {point} extra 2, or {hand_in}" in page
     both = (caught, structs.replace(extra, caught=Caught.ALWAYS, by=("test_a",)))
     page = page_of(judged(), defects=both, subsets=Count(caught=2, of=3))
-    assert f"Next: write a test that catches the combinations that no test catches, {point}" in page
+    assert f"Next: {point} the combinations that no test catches, or {hand_in}" in page
     assert "Next: hand it in as" in page_of(judged(), defects=both, subsets=Count(caught=3, of=3))
 
 

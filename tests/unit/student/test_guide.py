@@ -23,7 +23,7 @@ from tests.support.paths import ROOT
 from tests.support.sampling import EXAMPLE
 
 NO_COMPUTING = (
-    "a claim compares values; it cannot compute. Give the expression a name in your file, and use the name here"
+    "a claim compares values and cannot compute; assign the expression to a name in your file, and use the name here"
 )
 EXERCISES = sorted(path.name for path in (ROOT / "solutions").glob("exercise_*"))
 
@@ -73,7 +73,7 @@ def test_a_line_that_is_no_claim_is_refused(text):
         ("a + b equals c", NO_COMPUTING),
         ("wei 24 finite", "a claim is about the last value of wei and has no line; write wei finite"),
         ("wei@26 finite", "a claim is about the last value of wei and has no line; write wei finite"),
-        ("x[::2] finite", "an index has numbers, slices without a step such as 1:3, and : for a whole axis"),
+        ("x[::2] finite", "an index has numbers, slices such as 1:3 without a step, and : for a whole axis"),
         ("x unchanged", "the number of a line must follow the word unchanged"),
         ("x", "a form must follow the name, as in NAME finite; type help for the forms, or press Enter to go on"),
     ],
