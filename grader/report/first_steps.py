@@ -48,7 +48,7 @@ def render_first_steps(
     lines: list[Line] = [Text(f"Your first five minutes: {title.removeprefix('# ')}", "bold"), Text()]
     for paragraph in paragraphs:
         lines += [Text(" ".join(paragraph.split())), Text()]
-    end = "This tiny hunt is for practice and earns no points. After each step, python -m grader start shows what is next."
+    end = "This is for practice and earns no points. After each step, python -m grader start shows what is next."
     return render_page([*lines, *_step_lines(steps), Text(), Text(end)], width, color=color)
 
 

@@ -263,8 +263,8 @@ def form_lines(example: Example) -> list[Line]:
         *plain_lines(
             f'The word "not" negates a claim: {example.tensor} not varies. '
             'A claim is about the last value of a name; the name "returned" stands for what the call returned. '
-            "A name with dots reaches further: self.NAME is an attribute or a buffer of the module, self.LAYER.NAME is an "
-            "attribute of a layer. A claim cannot compute: first assign an expression to a name in your file.",
+            "A name with dots reaches further: self.NAME is an attribute or a buffer of the module, self.LAYER.NAME is "
+            "an attribute of a layer. A claim cannot compute: first assign an expression to a name in your file.",
             style="dim",
         ),
     ]
