@@ -55,6 +55,7 @@ def call_in_calling_variants(
             probe.call_in_variants,
             case.inputs_in_variants[0],
             others=case.inputs_in_variants[1],
+            optional=case.optional_inputs,
             calls=to_plain(asked),
             called=method,
             sample_axes=case.samples_axes,

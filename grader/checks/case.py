@@ -40,6 +40,8 @@ class Case(Struct, frozen=True, kw_only=True):
     inputs: dict[str, Any]
     inputs_in_variants: tuple[dict[str, Any], dict[str, Any]] = ({}, {})
     """Two more sets of inputs, which calls in calling variants use in turn."""
+    optional_inputs: dict[str, torch.Tensor] = {}
+    """Tensors that other checks pass and this check leaves out, such as a mask. A call before may pass them."""
     samples_axes: dict[str, int] = {}
     """The axis of the samples in each input that has one."""
     shared: dict[str, str] = {}
@@ -108,12 +110,26 @@ def make_case(exercise: Exercise, check: Property, size_case: SizeCase) -> Case:
         arguments=_arguments(exercise, check, sizes),
         inputs=inputs,
         inputs_in_variants=(others[0], others[1]) if others else (inputs, inputs),
+        optional_inputs=_optional_inputs(exercise, check, sizes) if calling_variants else {},
         samples_axes=axes,
         shared={name: first for first, *others in groups for name in others},
         other_arguments=_other_arguments(exercise, check, sizes) if calling_variants else (),
         scaled=[name for name, spec in specs.items() if isinstance(spec, list)],
         largest_input=exercise.interface.largest_input,
     )
+
+
+def _optional_inputs(exercise: Exercise, check: Property, sizes: dict[str, int]) -> dict[str, torch.Tensor]:
+    """Make the inputs that other checks pass to the same method and this check leaves out; as many as the sizes give."""
+    optional: dict[str, torch.Tensor] = {}
+    own = check.all_inputs(exercise.interface)
+    for each in exercise.checks:
+        if each.method == check.method and not each.variation_class():
+            for name, spec in each.all_inputs(exercise.interface).items():
+                shape = shape_of(spec)
+                if name not in {*own, *optional} and shape and all(isinstance(s, int) or s in sizes for s in shape):
+                    optional[name] = _make_input(spec, sizes, Pattern.USUAL)
+    return optional
 
 
 def _arguments(exercise: Exercise, check: Property, sizes: dict[str, int]) -> dict[str, Any]:

@@ -55,6 +55,7 @@ def call_in_variants(
     inputs: dict[str, Any],
     *,
     others: dict[str, Any],
+    optional: dict[str, torch.Tensor],
     calls: list[Any],
     called: str,
     sample_axes: dict[str, int],
@@ -67,7 +68,8 @@ def call_in_variants(
     There are fewer values if a later call raises, or if the reply is full. For a call whose gradients are compared, the
     value is `(value, gradients of parameters, gradients of inputs)`.
 
-    Some calls get the inputs in `others`. After a module that is rebuilt, other modules are built and called, one for
+    Some calls get the inputs in `others`. A call between calls with other values follows a call with the inputs in
+    `optional` too, of which it must keep nothing. After a module that is rebuilt, other modules are built and called, one for
     each set of constructor arguments in `other_arguments`; they must share nothing with it. Three arguments map an
     input's name: `sample_axes` to the axis of its samples, `shared` to the input that replaces it in calls with a
     shared tensor, and `scales` to its factor in calls with large inputs.
@@ -87,7 +89,7 @@ def call_in_variants(
             if variant.history is History.REBUILT:
                 for arguments in other_arguments:
                     _use_another(subject, arguments, given, called)
-            value, gradients = _call_in_variant(subject, module, given, call, called)
+            value, gradients = _call_in_variant(subject, module, given, optional, call, called)
         except BaseException:
             if not values:
                 raise
@@ -143,7 +145,12 @@ def fixed_cotangents(value: Any) -> list[torch.Tensor]:
 
 
 def _call_in_variant(
-    subject: Subject, module: torch.nn.Module, inputs: dict[str, Any], call: VariantCall, method: str
+    subject: Subject,
+    module: torch.nn.Module,
+    inputs: dict[str, Any],
+    optional: dict[str, torch.Tensor],
+    call: VariantCall,
+    method: str,
 ) -> tuple[Any, CallGradients]:
     """Return the method's value in one call, and the gradients of parameters and inputs.
 
@@ -154,7 +161,7 @@ def _call_in_variant(
         inputs = _as_leaves(inputs, call.inputs_with_gradients)
     try:
         _switch(module, training=call.variant.mode is Mode.TRAINING or mode_before)
-        return _called(subject, module, inputs, call, method)
+        return _called(subject, module, inputs, optional, call, method)
     finally:
         _switch(module, training=mode_before)
 
@@ -186,7 +193,12 @@ def _as_outputs(inputs: dict[str, Any]) -> dict[str, Any]:
 
 
 def _called(
-    subject: Subject, module: torch.nn.Module, inputs: dict[str, Any], call: VariantCall, method: str
+    subject: Subject,
+    module: torch.nn.Module,
+    inputs: dict[str, Any],
+    optional: dict[str, torch.Tensor],
+    call: VariantCall,
+    method: str,
 ) -> tuple[Any, CallGradients]:
     variant = call.variant
     module = _with_history(module, variant.history, method, inputs)
@@ -202,6 +214,8 @@ def _called(
 
     if variant.history is History.AFTER_OTHERS:
         _call_with_others(module, inputs, run)
+        with contextlib.suppress(Exception):
+            run({**inputs, **optional})
     is_made = module is not subject.module and variant.history in {History.COPIED, *NEEDS_NEW_MODULE}
     own = [*subject.module.parameters()] if is_made else []  # a module made from it must work without it
     gradients: CallGradients = (None, None)
