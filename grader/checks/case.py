@@ -19,6 +19,9 @@ from grader.spec.properties import SAMPLES, Property
 VISIBLE_SHARE = 0.6
 """The share of pairs that a random mask leaves visible."""
 
+SIZE_OF_ITS_OWN = 2
+"""A size that only an optional input has."""
+
 IGNORED_EVERY = 4
 """The ignored integer, if the input has one, replaces one integer in this many."""
 
@@ -120,16 +123,18 @@ def make_case(exercise: Exercise, check: Property, size_case: SizeCase) -> Case:
 
 
 def _optional_inputs(exercise: Exercise, check: Property, sizes: dict[str, int]) -> dict[str, torch.Tensor]:
-    """Make the inputs that other checks pass to the same method and this check leaves out; as many as the sizes give."""
-    optional: dict[str, torch.Tensor] = {}
+    """Make the tensors that the check leaves out, as the first of the checks that pass them to the same method."""
     own = check.all_inputs(exercise.interface)
-    for each in exercise.checks:
-        if each.method == check.method and not each.variation_class():
-            for name, spec in each.all_inputs(exercise.interface).items():
-                shape = shape_of(spec)
-                if name not in {*own, *optional} and shape and all(isinstance(s, int) or s in sizes for s in shape):
-                    optional[name] = _make_input(spec, sizes, Pattern.USUAL)
-    return optional
+    specs = {
+        name: spec
+        for each in reversed(exercise.checks)
+        if each.method == check.method and not each.variation_class()
+        for name, spec in each.all_inputs(exercise.interface).items()
+        if name not in own and shape_of(spec)
+    }
+    names = {size for spec in specs.values() for size in shape_of(spec) if isinstance(size, str)}
+    sizes = dict.fromkeys(names, SIZE_OF_ITS_OWN) | sizes
+    return {name: _make_input(spec, sizes, Pattern.USUAL) for name, spec in specs.items()}
 
 
 def _arguments(exercise: Exercise, check: Property, sizes: dict[str, int]) -> dict[str, Any]:

@@ -40,7 +40,7 @@ CALLING_VARIANT_WORDS = {
     History.SETTINGS: "with all arguments by position",
     History.MODES: "after a call in each mode",
     History.COPIED: "as a frozen deepcopy",
-    History.AFTER_OTHERS: "between calls with other values",
+    History.AFTER_OTHERS: "between other calls",
     History.INFERENCE_FIRST: "after a call under inference_mode",
     History.CONVERTED: "after a call and .double()",
     Scale.LARGE: f"with inputs {LARGE_SCALE:g} times as large",

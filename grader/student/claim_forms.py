@@ -130,8 +130,7 @@ REASONS = (
     ),
     (
         r".*(?:[\w\])] ?(?:[-+*/@%]|\*\*|//) ?[\w(.-]|\w\(|[<>]).*",
-        "a claim compares values and cannot compute; assign the expression to a name in your file, and use the name "
-        "here",
+        "a claim compares values and cannot compute; assign the expression to a name, and use the name here",
     ),
     (rf"{NAME} (?:not )?unchanged", "the number of a line must follow the word unchanged"),
     (rf"{NAME} (?:not )?shape", "sizes must follow the word shape, as in shape 2 3"),

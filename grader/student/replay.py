@@ -76,6 +76,8 @@ class MadeCall(Struct, frozen=True, kw_only=True, tag=True):
     grad: bool = True
     variant: CallingVariant = CallingVariant()
     sample_axes: dict[str, int] = {}
+    optional: dict[str, Value] = {}
+    """Inputs of an earlier call that this call leaves out."""
     other_arguments: list[dict[str, Value]] = []
     """The constructor arguments of other modules, which are called before a rebuilt one."""
     is_small: bool = False
@@ -217,6 +219,10 @@ def _calls_in_variants(request: Call, values: list[Any]) -> Iterator[tuple[MadeC
             training=request.training or call.variant.mode is Mode.TRAINING,
             variant=structs.replace(call.variant, mode=Mode.UNCHANGED, sharing=Sharing.SEPARATE, scale=Scale.USUAL),
             sample_axes=options["sample_axes"],
+            optional={
+                name: from_python(each)
+                for name, each in calling_variants.optional_of(call.variant, options["optional"]).items()
+            },
             other_arguments=[
                 {name: from_python(each) for name, each in arguments.items()}
                 for arguments in options["other_arguments"]

@@ -128,7 +128,7 @@ class _Writer:
     def _inputs(self) -> Iterator[str]:
         """Define the inputs of all calls, in the order in which the check drew them."""
         for call in self._calls:
-            for name, value in call.arguments.items():
+            for name, value in (*call.arguments.items(), *call.optional.items()):
                 if isinstance(value, TensorValue) and name not in call.sources:
                     yield from self._input(name, value)
 
@@ -356,6 +356,9 @@ class _Writer:
             yield f"{name}{code}  # other values in the same tensors"
             yield f"for each, value in zip([{inputs}, *weights], before):"
             yield "    each.data.copy_(value)"
+            if call.optional:
+                more = ", ".join(f"{key}={self._argument(value)}" for key, value in call.optional.items())
+                yield f"{name}{code.removesuffix(')')}, {more})  # inputs that the next call leaves out"
 
     def _float_inputs(self, call: MadeCall) -> list[str]:
         """Return the variables of a call's floating-point inputs."""

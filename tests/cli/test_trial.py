@@ -175,7 +175,7 @@ IN_VARIANTS = {
     "under no_grad": "x = x if torch.is_grad_enabled() else x + 1",
     "inputs transposed in memory": "x = x if x.is_contiguous() else x + 1",
     "as a frozen deepcopy": "x = x if any(each.requires_grad for each in self.parameters()) else x + 1",
-    "between calls with other values": "x = self.__dict__.setdefault('first', x.clone())",
+    "between other calls": "x = self.__dict__.setdefault('first', x.clone())",
     "after a call under inference_mode": "x = self.__dict__.setdefault('first', x.clone())",
 }
 """Lines that make a right module fail in some calling variants alone, by the words of one of them."""

@@ -68,10 +68,10 @@ def call_in_variants(
     There are fewer values if a later call raises, or if the reply is full. For a call whose gradients are compared, the
     value is `(value, gradients of parameters, gradients of inputs)`.
 
-    Some calls get the inputs in `others`. A call between calls with other values follows a call with the inputs in
-    `optional` too, of which it must keep nothing. After a module that is rebuilt, other modules are built and called, one for
-    each set of constructor arguments in `other_arguments`; they must share nothing with it. Three arguments map an
-    input's name: `sample_axes` to the axis of its samples, `shared` to the input that replaces it in calls with a
+    Some calls get the inputs in `others`. A call between other calls follows a call with the inputs in
+    `optional` too, of which it must keep nothing. After a module that is rebuilt, other modules are built and called,
+    one for each set of constructor arguments in `other_arguments`; they must share nothing with it. Three arguments map
+    an input's name: `sample_axes` to the axis of its samples, `shared` to the input that replaces it in calls with a
     shared tensor, and `scales` to its factor in calls with large inputs.
     """
     values: list[Any] = []
@@ -89,7 +89,8 @@ def call_in_variants(
             if variant.history is History.REBUILT:
                 for arguments in other_arguments:
                     _use_another(subject, arguments, given, called)
-            value, gradients = _call_in_variant(subject, module, given, optional, call, called)
+            left_out = optional_of(variant, optional)
+            value, gradients = _call_in_variant(subject, module, given, left_out, call, called)
         except BaseException:
             if not values:
                 raise
@@ -118,6 +119,13 @@ def inputs_of(
     if call.variant.sharing is Sharing.SHARED:
         given |= {name: given[other] for name, other in shared.items()}
     return given
+
+
+def optional_of(variant: CallingVariant, optional: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    """Return the inputs of an earlier call that a call leaves out; none if the variant has no such call."""
+    if variant.history is not History.AFTER_OTHERS:
+        return {}
+    return {name: _double(value) if variant.dtype is Dtype.FLOAT64 else value for name, value in optional.items()}
 
 
 def is_same_in_training(subject: Subject, inputs: dict[str, Any], *, called: str) -> bool:
