@@ -32,6 +32,7 @@ from grader.checks.session import SubjectRaisedError
 from grader.checks.size_cases import SizeCase
 from grader.checks.tolerances import FLOAT32
 from grader.sandbox.calling_variants import CallingVariant, Dtype, GradientMode, History, Mode
+from grader.sandbox.probes import training
 from grader.spec.fields import MadeInput
 from grader.spec.properties import (
     AttributeMatchesReference,
@@ -135,6 +136,8 @@ def try_returns_shapes(check: ReturnsShapes, context: Context, case: Case) -> No
 def try_every_parameter_learns(check: EveryParameterLearns, context: Context, case: Case) -> None:
     ours, theirs = context.build_both(check, case)
     expected = theirs.differentiate(None, check.method, **case.inputs)
+    if context.exercise.interface.trains_after_inference:  # tables that it makes now must not be kept for training
+        ours.run_probe(training.call_in_inference_mode, case.inputs, called=check.method)
     passed = ours.differentiate(expected.cotangents, check.method, **case.inputs)
     require_form(passed.value, expected.value, f"{check.method or 'forward'}: output")
     gradients = {name: expected.parameters[name] for name in check.parameters or expected.parameters}

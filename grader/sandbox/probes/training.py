@@ -1,4 +1,4 @@
-"""Train a module for a few steps, as tests in tutorials do."""
+"""Train a module for a few steps, as tests in tutorials do, and call it before training."""
 
 from typing import Any
 
@@ -33,3 +33,9 @@ def call_twice(subject: Subject, inputs: dict[str, Any]) -> list[torch.Tensor]:
         torch.default_generator.manual_seed(0)
         outputs.append(first_output(subject.module(**inputs)))
     return outputs
+
+
+def call_in_inference_mode(subject: Subject, inputs: dict[str, Any], *, called: str) -> None:
+    """Call the method `called`, or the module, under `inference_mode`."""
+    with torch.inference_mode():
+        (getattr(subject.module, called) if called else subject.module)(**inputs)
