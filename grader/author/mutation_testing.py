@@ -24,7 +24,7 @@ def try_mutants(source: WorkerSource, root: Path, exercise_id: str, mutants: lis
     course = Course(root=root)
     reference = course.reference_text(exercise_id)
     with Runner(course, load_exercise(course.description(exercise_id)), source) as runner:
-        only: list[str] = []  # all checks
+        only: list[str] | None = None
         if not has_key(course, exercise_id):  # checks that fail on the reference say nothing about its mutants
             outcomes = runner.examine(submission_from_text(reference), SEED).outcomes
             only = [outcome.check for outcome in outcomes if outcome.status is Status.PASSED]

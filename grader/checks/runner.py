@@ -172,7 +172,7 @@ class Runner:
         *,
         dtype: str = "float32",
         stops_at_failure: bool = False,
-        only: Collection[str] = (),
+        only: Collection[str] | None = None,
         at: Mapping[str, FailurePoint] | None = None,
     ) -> Examination:
         """Run the checks over the submission: all of them, those named in `only`, or those of `at` at their points.
@@ -188,8 +188,8 @@ class Runner:
             loaded = session.load()
             unloadable = missing_entry(loaded, submission, self.exercise)
             if unloadable is None:
-                names = only or at or ()
-                checks = [check for check in self._checks if not names or check.name in names]
+                names = at if only is None else only
+                checks = [check for check in self._checks if names is None or check.name in names]
                 all_runs = self._run_checks(session, checks, seed, dtype, at or {})
                 runs.extend(_until_a_failure(all_runs) if stops_at_failure else all_runs)
             methods = {name: _fingerprints(tree) for name, tree in loaded.trees.items()}

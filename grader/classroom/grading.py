@@ -27,7 +27,7 @@ MEGABYTE, GIGABYTE = 1 << 20, 1 << 30
 Show = Callable[[Progress], None]
 
 
-class Options(Struct, frozen=True, kw_only=True):
+class BatchOptions(Struct, frozen=True, kw_only=True):
     """The options of a batch. The default seed is the seed of the gradebook's first batch, or else a random seed."""
 
     seed: int | None = None
@@ -59,7 +59,7 @@ def grade_submissions(
     submissions: Path,
     gradebook: Path,
     engine: contextlib.AbstractContextManager[Engine],
-    options: Options,
+    options: BatchOptions,
     show: Callable[[int], Show],
     warn: Callable[[str], None] = lambda _text: None,
 ) -> BatchReport:
@@ -118,7 +118,7 @@ def _memory_warning(course: Course, engine: Engine) -> list[str]:
     return [f"{engine.width} submissions at once may use {sizes}: {remedy}"]
 
 
-def _without_effect(options: Options, progress: Progress) -> list[str]:
+def _without_effect(options: BatchOptions, progress: Progress) -> list[str]:
     """Return a warning for each given option that does not affect existing verdicts."""
     if options.is_regrade or not progress.skipped:
         return []

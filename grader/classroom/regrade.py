@@ -14,7 +14,7 @@ from grader.spec.exercise import Exercise
 
 
 class RecordedBatch(Struct, frozen=True, kw_only=True):
-    """Options of a batch that a regrade keeps: the layout, and whether similar submissions share a verdict."""
+    """Options of a batch that a regrade keeps: the layout, and whether equal submissions share a verdict."""
 
     options: LayoutOptions = LayoutOptions()
     shares: bool = True

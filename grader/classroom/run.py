@@ -22,7 +22,7 @@ IN_FLIGHT = 4
 """Submissions in progress for each examiner, so that no examiner waits while the gradebook is written."""
 
 MAX_WAITING = 256
-"""The most submissions that wait for the verdict of a similar one."""
+"""The most submissions that wait for the verdict of an equal one."""
 
 TICK_SECONDS = 1.0
 """How often progress is shown while no task ends."""

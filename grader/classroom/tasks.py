@@ -110,7 +110,7 @@ class Deduplicator:
         self._leaders: dict[DedupeKey, Task] = {}
         self._followers: dict[Task, list[Task]] = {}
         self.waiting = 0
-        """The number of tasks that wait for a similar one."""
+        """The number of tasks that wait for an equal one."""
 
     def shared(self, task: Task) -> int | None:
         """Return the verdict of an equal submission, or None if there is none yet."""

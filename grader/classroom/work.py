@@ -115,7 +115,7 @@ class Work(ABC):
 
 
 class ModuleWork(Work):
-    """A module of which the defects are to be fixed."""
+    """A module whose defects the student fixes."""
 
     digest_prefix = b""
     has_known_seed = True

@@ -235,11 +235,11 @@ def batch(
     seed: int | None,
 ) -> None:
     """Grade all new and changed submissions of a class, in a folder, a zip or a .jsonl file."""
-    from grader.classroom.grading import Options
+    from grader.classroom.grading import BatchOptions
     from grader.classroom.opening import LayoutOptions
     from grader.classroom.roster import Roster, read_roster
 
-    options = Options(
+    options = BatchOptions(
         seed=seed,
         shares=not engine_options.no_share,
         allows_open=engine_options.allow_open,
@@ -272,7 +272,7 @@ def regrade(
     engine_options: EngineOptions,
 ) -> None:
     """Grade an exercise again, for all students or for one. Older verdicts are kept."""
-    from grader.classroom.grading import Options
+    from grader.classroom.grading import BatchOptions
     from grader.classroom.regrade import request_regrade
 
     _choose_engine(engine_options)  # raises before any verdict is cancelled
@@ -280,7 +280,7 @@ def regrade(
     click.echo(f"Grading {counted(request.count, 'submission')} for {exercise} again: {printable(reason)}")
     codes = []
     for path, recorded in request.batches:
-        options = Options(
+        options = BatchOptions(
             shares=recorded.shares and not engine_options.no_share,
             allows_open=engine_options.allow_open,
             layout=recorded.options,

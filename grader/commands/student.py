@@ -194,7 +194,7 @@ def _print_verdict(
     before = load_progress(course, exercise_id)
     if choice.path not in course.editable_files(exercise_id):
         before = structs.replace(before, listed=[])  # these defects are in another file
-    view = view_of(verdict, exercise, before, names=names, room=ON_SCREEN)
+    view = view_of(verdict, exercise, before, names=names, limits=ON_SCREEN)
     print_report(render_terminal(view, Screen(width=width(), color=has_color())))
 
 

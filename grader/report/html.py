@@ -19,7 +19,7 @@ from grader.report.progress import Progress
 from grader.report.rendering import page_templates
 from grader.report.terminal import render_terminal
 from grader.report.trap import render_trap
-from grader.report.view import NO_PROGRESS, ON_PAGES, ON_SCREEN, AttemptRow, Room, VerdictView, view_of
+from grader.report.view import NO_PROGRESS, ON_PAGES, ON_SCREEN, AttemptRow, PageLimits, VerdictView, view_of
 from grader.spec.exercise import Exercise
 from grader.trap.result import TrapResult
 from grader.verdict.attribution import DefectStatus
@@ -124,5 +124,5 @@ class NotebookVerdict:
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:  # noqa: ARG002 - IPython's
         return {"text/plain": repr(self), "text/html": render_section(self._view(ON_PAGES))}
 
-    def _view(self, room: Room) -> VerdictView:
-        return view_of(self._verdict, self._exercise, self._progress, shell=Shell.NOTEBOOK, room=room)
+    def _view(self, limits: PageLimits) -> VerdictView:
+        return view_of(self._verdict, self._exercise, self._progress, shell=Shell.NOTEBOOK, limits=limits)

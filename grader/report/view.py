@@ -61,8 +61,8 @@ HIDDEN_TEST = "A check that was written for this exercise alone."
 BEHIND_CRASH = "the crash above hides the result of this check"
 
 
-class Room(Struct, frozen=True, kw_only=True):
-    """What a kind of page has room for: the most characters of a reason, a finding and a place."""
+class PageLimits(Struct, frozen=True, kw_only=True):
+    """The most characters of a reason, a finding and a place on a kind of page."""
 
     reason: int
     finding: int
@@ -71,8 +71,8 @@ class Room(Struct, frozen=True, kw_only=True):
     """Whether the page names the seed although no check ran."""
 
 
-ON_PAGES = Room(reason=600, finding=600, place=400, unused_seed=True)
-ON_SCREEN = Room(reason=400, finding=480, place=80, unused_seed=False)
+ON_PAGES = PageLimits(reason=600, finding=600, place=400, unused_seed=True)
+ON_SCREEN = PageLimits(reason=400, finding=480, place=80, unused_seed=False)
 
 
 class Mark(StrEnum):
@@ -153,7 +153,7 @@ class AttemptRow(Struct, frozen=True, kw_only=True):
 class VerdictView(Struct, frozen=True, kw_only=True):
     """Everything that a verdict's page says. Texts are safe to print, and empty if the page omits them.
 
-    A layout may omit parts for which it has no room.
+    A layout may omit parts for which it has no limits.
     """
 
     exercise: str
@@ -204,7 +204,7 @@ def view_of(
     names: bool = False,
     has_seed: bool = True,
     shell: Shell = Shell.TERMINAL,
-    room: Room = ON_PAGES,
+    limits: PageLimits = ON_PAGES,
 ) -> VerdictView:
     """Return everything that a page says about a verdict.
 
@@ -218,14 +218,14 @@ def view_of(
     line, caret = _line_and_caret(verdict)
     defects = shown_defects(verdict, exercise, progress.listed) if was_checked else []
     edition = exercise.edition
-    has_seed = has_seed and (room.unused_seed or bool(verdict.checks))
+    has_seed = has_seed and (limits.unused_seed or bool(verdict.checks))
     return VerdictView(
         exercise=verdict.exercise,
         title=exercise.title,
         file=printable(verdict.file),
         checks_note=edition.checks_note(run=len(verdict.checks), described=len(exercise.checks)) if was_checked else "",
         was_checked=was_checked,
-        reason=printable(verdict.reason or "", room.reason),
+        reason=printable(verdict.reason or "", limits.reason),
         line=line,
         caret=caret,
         defects=_defect_rows(defects, verdict, exercise, causes, names=names),
@@ -233,7 +233,7 @@ def view_of(
         lessons_title="Why the fixed defects mattered" if exercise.defects else "Why nothing was wrong",
         lessons=_lessons(verdict, exercise, progress),
         findings_title=_findings_title(verdict, exercise),
-        causes=_causes(causes, verdict, exercise, defects, room, names=names, shell=shell),
+        causes=_causes(causes, verdict, exercise, defects, limits, names=names, shell=shell),
         hidden_defects=_hidden_defects(verdict, causes),
         right=right_behaviour(verdict, exercise),
         near_miss=near_miss_hint(verdict, exercise),
@@ -375,7 +375,7 @@ def _causes(
     verdict: Verdict,
     exercise: Exercise,
     defects: list[DefectVerdict],
-    room: Room,
+    limits: PageLimits,
     *,
     names: bool,
     shell: Shell,
@@ -391,9 +391,9 @@ def _causes(
         views.append(
             CauseView(
                 word=CAUSE_WORDS.get(cause.status, "wrong"),
-                text=printable_ends(sentence(finding), room.finding),
+                text=printable_ends(sentence(finding), limits.finding),
                 explanation=" ".join(_explanations(cause, exercise, shell, is_first=place == 0)),
-                place=printable(str(at), room.place) if at else "",
+                place=printable(str(at), limits.place) if at else "",
                 line=printable_line(at.text.strip()) if at else "",
                 notes=_cause_notes(cause, verdict, exercise, listed, names=names),
                 printed_title=f"it printed{f' with {arguments}' if arguments else ''}:",

@@ -16,8 +16,8 @@ from grader.verdict.verdict import Result, Verdict
 
 
 def withhold(course: Course, exercise: Exercise, verdict: Verdict) -> Verdict:
-    """Return the verdict for the student: a starter that is right earns nothing before the student claims that it
-    is.
+    """Return the verdict as the student sees it: a right starter earns nothing until the student has claimed that
+    nothing is wrong.
     """
     if exercise.defects or verdict.outcome is not Result.FIXED:
         return verdict

@@ -82,5 +82,5 @@ class Conversation:
 
     def show_verdict(self, verdict: Verdict, exercise: Exercise, progress: Progress) -> None:
         """Show the page of a verdict, which explains every fixed defect."""
-        view = view_of(verdict, exercise, progress.without_lessons(), room=ON_SCREEN)
+        view = view_of(verdict, exercise, progress.without_lessons(), limits=ON_SCREEN)
         print_report(render_terminal(view, Screen(width=self.width, color=has_color())))

@@ -55,7 +55,7 @@ Pairs = list[tuple[Expression, torch.Tensor]]
 
 
 class BuiltModule(Struct, frozen=True, kw_only=True, tag=True):
-    """A module to build; `probe` is source that defines the class `entry`. `parameters` are given weights."""
+    """A module to build; `variation` is source that defines the class `entry`. `parameters` are given weights."""
 
     number: int
     entry: str

@@ -151,7 +151,7 @@ def _defect_verdicts(
 
 
 def points_of(defect: Defect, status: DefectStatus | None) -> float:
-    """Return the points for a defect with this status; None if the verdict does not know the defect."""
+    """Return the points for a defect with this status; a status of None, which earns 0, means that it is not known."""
     return defect.points if status is DefectStatus.FIXED else 0.0
 
 

@@ -107,7 +107,7 @@ def _profile_examiner(root: Path, samples: Path) -> Profiled:
 
 def _profile_batch(root: Path, samples: Path) -> Profiled:
     """Run a batch with one job, as its command does. The start is included."""
-    from grader.classroom.grading import Options, grade_submissions
+    from grader.classroom.grading import BatchOptions, grade_submissions
     from grader.classroom.local_engine import local_engine
 
     count = len(read_samples(samples))
@@ -116,7 +116,7 @@ def _profile_batch(root: Path, samples: Path) -> Profiled:
     before, started = resource.getrusage(resource.RUSAGE_SELF), time.perf_counter()
     profiler.enable()
     engine = local_engine(course, 1, is_strict=True)
-    options = Options(seed=SEED, shares=False)
+    options = BatchOptions(seed=SEED, shares=False)
     grade_submissions(course, samples, gradebook, engine, options, lambda _total: lambda _progress: None)
     profiler.disable()
     wall, after = time.perf_counter() - started, resource.getrusage(resource.RUSAGE_SELF)

@@ -21,7 +21,7 @@ import pytest
 from grader.classroom import display, tasks
 from grader.classroom.display import Clock, render_batch
 from grader.classroom.gradebook import Gradebook
-from grader.classroom.grading import BatchReport, Options, grade_submissions
+from grader.classroom.grading import BatchOptions, BatchReport, grade_submissions
 from grader.classroom.layouts.files import SkippedFiles, SkippedKind
 from grader.classroom.layouts.folders import FolderSubmissions
 from grader.classroom.local_engine import local_engine
@@ -69,7 +69,7 @@ def grade(course, engine, tmp_path):
 
     def run(root: Path, own: Course = course, name: str = "class.sqlite", **options) -> BatchReport:
         running = local_engine(own, 1, is_strict=True) if own is not course else contextlib.nullcontext(engine)
-        return grade_submissions(own, root, tmp_path / name, running, Options(**options), lambda _: lambda _: None)
+        return grade_submissions(own, root, tmp_path / name, running, BatchOptions(**options), lambda _: lambda _: None)
 
     return run
 
@@ -269,7 +269,7 @@ def test_an_exercise_that_changes_while_the_batch_runs_is_left_for_the_next_run(
 
     with local_engine(own_course, 1, is_strict=True) as running:
         again = contextlib.nullcontext(running)
-        report = grade_submissions(own_course, root, path, again, Options(), lambda _: change)
+        report = grade_submissions(own_course, root, path, again, BatchOptions(), lambda _: change)
     assert (report.exit_code(), report.progress.judged, report.progress.left_out) == (1, 1, 1)
     assert report.progress.broken == {EXERCISE: CHANGED}
     assert count(path) == 1
@@ -453,7 +453,7 @@ def test_a_submission_that_ends_its_examiner_twice_is_not_judged_and_the_batch_g
     root = hand_in(tmp_path / "class", {"a": unique(1), "m": hanging, "z": unique(2)})
     path = tmp_path / "class.sqlite"
     with killing(course, path, verdicts=1, times=2) as engine:
-        report = grade_submissions(course, root, path, engine, Options(), lambda _: lambda _: None)
+        report = grade_submissions(course, root, path, engine, BatchOptions(), lambda _: lambda _: None)
     assert report.exit_code() == 1
     assert rows(path, OUTCOMES) == [("a", "not_fixed"), ("m", "not_judged"), ("z", "not_fixed")]
     assert "died twice" in rows(path, "SELECT reason FROM current WHERE student = 'm'")[0][0]
@@ -471,7 +471,7 @@ def test_a_batch_that_loses_every_submission_stops(course, tmp_path):
         pytest.raises(KitError, match=r"the last 20 submissions could not be judged: the examiner process died twice"),
         killing(course, path, verdicts=1, times=1000) as engine,
     ):
-        grade_submissions(course, root, path, engine, Options(shares=False), lambda _: lambda _: None)
+        grade_submissions(course, root, path, engine, BatchOptions(shares=False), lambda _: lambda _: None)
     assert rows(path, "SELECT outcome, count(*) FROM current GROUP BY 1") == [("not_fixed", 1), ("not_judged", 20)]
 
 
@@ -616,7 +616,7 @@ def test_work_takes_and_gives_records_that_may_travel(course, tmp_path):
     path = tmp_path / "class.sqlite"
     with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
         engine = contextlib.nullcontext(Distant(course, pool))
-        report = grade_submissions(course, root, path, engine, Options(), lambda _: lambda _: None)
+        report = grade_submissions(course, root, path, engine, BatchOptions(), lambda _: lambda _: None)
     assert (report.progress.judged, report.progress.shared) == (2, 1)
     assert rows(path, OUTCOMES) == [("ada", "fixed"), ("bob", "fixed"), ("cleo", "not_gradable")]
 

@@ -11,7 +11,7 @@ import pytest
 from grader.classroom import tasks, work
 from grader.classroom.engines import EngineKind
 from grader.classroom.gradebook import SubmissionRecord, Versions, WorkKind
-from grader.classroom.grading import Options, grade_submissions
+from grader.classroom.grading import BatchOptions, grade_submissions
 from grader.classroom.local_engine import local_engine, machine_memory
 from grader.classroom.opening import LayoutOptions
 from grader.classroom.work import WORK, Task, TaskResult
@@ -165,7 +165,7 @@ def test_submissions_after_many_that_cannot_be_judged_are_still_judged(course, t
     texts = {f"a{number:02}": f"lost = {0 if is_copied else number}\n" for number in range(25)} | {"z": "x = 1\n"}
     root = hand_in(tmp_path / "class", {f"{name}/{EXERCISE}.py": text for name, text in texts.items()})
     path = tmp_path / "class.sqlite"
-    options = Options(shares=is_copied)
+    options = BatchOptions(shares=is_copied)
     report = grade_submissions(course, root, path, contextlib.nullcontext(Losing()), options, lambda _: lambda _: None)
     assert (report.progress.not_judged, report.progress.judged) == (25, 1)
 
@@ -204,7 +204,7 @@ def test_too_little_memory_for_the_jobs_is_reported_before_anything_is_judged(co
         running.width, running.memory_bytes = 3, 4 << 30
         told = []
         root = hand_in(tmp_path / "class", {f"ada/{EXERCISE}.py": "def (:"})
-        arguments = (course, root, tmp_path / "class.sqlite", contextlib.nullcontext(running), Options())
+        arguments = (course, root, tmp_path / "class.sqlite", contextlib.nullcontext(running), BatchOptions())
         grade_submissions(*arguments, lambda _: lambda _: None, told.append)
     assert told[0].startswith("3 submissions at once may use 6.0 GB together, and this machine has 4.0: a submission")
 
@@ -212,11 +212,13 @@ def test_too_little_memory_for_the_jobs_is_reported_before_anything_is_judged(co
 def test_a_layout_that_holds_nothing_says_what_it_looked_for(course, tmp_path):
     root = hand_in(tmp_path / "class", {f"ada/{EXERCISE}.py": "x"})
     engine = contextlib.nullcontext(Deceived())
-    options = Options(layout=LayoutOptions(name="canvas"))
+    options = BatchOptions(layout=LayoutOptions(name="canvas"))
     with pytest.raises(UsageError, match=r"there is no submission in .*\n  no submission: ada"):
         grade_submissions(course, root, tmp_path / "c.sqlite", engine, options, lambda _: lambda _: None)
     with pytest.raises(UsageError, match="none does not exist"):
-        grade_submissions(course, tmp_path / "none", tmp_path / "c.sqlite", engine, Options(), lambda _: lambda _: None)
+        grade_submissions(
+            course, tmp_path / "none", tmp_path / "c.sqlite", engine, BatchOptions(), lambda _: lambda _: None
+        )
     assert not (tmp_path / "c.sqlite").exists()  # a gradebook would keep its first seed
 
 

@@ -16,7 +16,7 @@ import pytest
 
 from grader.classroom.gradebook import Gradebook, Student
 from grader.classroom.gradebook.rows import written_time
-from grader.classroom.grading import Options, grade_submissions
+from grader.classroom.grading import BatchOptions, grade_submissions
 from grader.classroom.layouts import archives
 from grader.classroom.layouts.files import Person, SkippedFiles, SkippedKind
 from grader.classroom.local_engine import local_engine
@@ -537,7 +537,7 @@ def test_a_class_of_forty_with_every_trick_has_the_right_grades_and_every_trick_
 
 def graded(course, path: Path, gradebook: Path) -> tuple[dict[str, float], SkippedFiles]:
     """Grade a class; return the students' scores, and what was skipped."""
-    options = Options(layout=LayoutOptions(exercise=EXERCISE))
+    options = BatchOptions(layout=LayoutOptions(exercise=EXERCISE))
     with local_engine(course, 1, is_strict=True) as engine:
         report = grade_submissions(
             course, path, gradebook, contextlib.nullcontext(engine), options, lambda _: lambda _: None

@@ -21,7 +21,7 @@ def terminal_page(
     color: bool = False,
     names: bool = False,
 ) -> str:
-    view = view_of(verdict, exercise, progress, names=names, room=ON_SCREEN)
+    view = view_of(verdict, exercise, progress, names=names, limits=ON_SCREEN)
     return render_terminal(view, Screen(width=width, height=height, color=color))
 
 

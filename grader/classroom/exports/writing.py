@@ -93,7 +93,7 @@ def write_feedback(gradebook: Path, folder: Path, exercises: ExerciseLoader) -> 
 
 def _feedback(each: Graded) -> dict[str, str]:
     on_page, on_screen = (
-        view_of(each.verdict, each.exercise, has_seed=False, room=room) for room in (ON_PAGES, ON_SCREEN)
+        view_of(each.verdict, each.exercise, has_seed=False, limits=limits) for limits in (ON_PAGES, ON_SCREEN)
     )
     return {"html": render_report(on_page), "txt": render_terminal(on_screen, TEXT_SCREEN)}
 

@@ -176,7 +176,7 @@ def _report(event: VerdictEvent, screen: WatchScreen) -> str:
     foot = _page([Text(), *_keys(screen)], screen)
     other_lines = head.count("\n") + 2 + (foot.count("\n") if screen.has_keys else 0)
     height = screen.height - other_lines if screen.clears and not event.is_repeated else ANY_HEIGHT
-    view = view_of(event.verdict, event.exercise, event.progress, room=ON_SCREEN)
+    view = view_of(event.verdict, event.exercise, event.progress, limits=ON_SCREEN)
     report = render_terminal(view, structs.replace(screen, height=height), has_head=False)
     return (CLEAR if screen.clears else "\n") + head + "\n" + report + (foot if screen.has_keys else "")
 

@@ -17,7 +17,7 @@ from grader.student.explanations import load_explained
 from grader.student.progress import load_progress
 from grader.student.recording import record_shown
 from grader.student.watch.events import NO_VERDICT_YET, Event, TextEvent, VerdictEvent, compare
-from grader.student.watch.inputs import looks_cut_off, signature
+from grader.student.watch.inputs import file_stamps, looks_cut_off
 from grader.submission import Unreadable
 from grader.submission.choice import Choice, choose_file
 from grader.verdict.pooled_judge import PooledJudge
@@ -117,7 +117,7 @@ class FollowedExercise:
 
     def __init__(self, course: Course, exercise: Exercise, judging: BackgroundJudge, *, is_brief: bool) -> None:
         self.exercise = exercise
-        self._signature = signature(course, exercise.id)
+        self._stamps = file_stamps(course, exercise.id)
         self.content = choose_file(course, exercise.id)
         self._course = course
         self._judging = judging
@@ -133,12 +133,12 @@ class FollowedExercise:
 
     def has_changed(self) -> bool:
         """Return whether the files changed since they were read."""
-        return signature(self._course, self.exercise.id) != self._signature
+        return file_stamps(self._course, self.exercise.id) != self._stamps
 
     def read_files(self) -> None:
         """Read the files, and judge their content if it is new."""
         self._saved = time.monotonic()
-        self._signature = signature(self._course, self.exercise.id)
+        self._stamps = file_stamps(self._course, self.exercise.id)
         content = choose_file(self._course, self.exercise.id)
         if content.digest() != self.content.digest():
             self.content, self._judged = content, None

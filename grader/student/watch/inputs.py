@@ -21,7 +21,7 @@ Its defaults are 50 ms, and up to 1600 ms for further events."""
 MAX_STEPS = 10
 """While a program writes without a pause, an event comes every this many steps."""
 
-Signature = tuple[tuple[int, ...], ...]
+FileStamps = tuple[tuple[int, ...], ...]
 """The `stat` results of an exercise's files. Two saves within one tick of the file system's clock can share one."""
 
 
@@ -29,7 +29,7 @@ class Saves:
     """Calls `on_save`, from another thread, whenever an exercise's file is written, moved or deleted.
 
     A system without such events (a network drive, too many watches) causes no call and no error. Therefore also poll
-    `signature`.
+    `file_stamps`.
     """
 
     def __init__(self, course: Course, on_save: Callable[[], None]) -> None:
@@ -63,7 +63,7 @@ class Saves:
             return
 
 
-def signature(course: Course, exercise_id: str) -> Signature:
+def file_stamps(course: Course, exercise_id: str) -> FileStamps:
     """Return the `stat` results of the exercise's files."""
     return tuple(_status(path) for path in course.editable_files(exercise_id))
 

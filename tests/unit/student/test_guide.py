@@ -22,9 +22,7 @@ from grader.verdict.verdict import Result
 from tests.support.paths import ROOT
 from tests.support.sampling import EXAMPLE
 
-NO_COMPUTING = (
-    "a claim compares values and cannot compute; assign the expression to a name, and use the name here"
-)
+NO_COMPUTING = "a claim compares values and cannot compute; assign the expression to a name, and use the name here"
 EXERCISES = sorted(path.name for path in (ROOT / "solutions").glob("exercise_*"))
 
 

@@ -125,7 +125,7 @@ class Nbgrader(PlatformLayout, Autograder):
         return {Path("source") / exercise.id / starter.name: content.encode()}
 
     def results(self, verdict: Verdict, exercise: Exercise, remark: str) -> dict[str, str]:
-        page = render_terminal(view_of(verdict, exercise, room=ON_SCREEN))
+        page = render_terminal(view_of(verdict, exercise, limits=ON_SCREEN))
         page = f"{printable_lines(remark)}\n\n{page}" if remark else page
         return {"": msgspec.json.encode({"points": float(verdict.judged_score()), "page": page}).decode()}
 
