@@ -1,6 +1,7 @@
 """The steps of a proof that run no code: the sources agree, the points add up, and the sizes vary."""
 
 import ast
+from collections.abc import Iterator
 from itertools import permutations
 from pathlib import Path
 
@@ -24,46 +25,57 @@ DRAWS = 8
 def compare_sources(course: Course, exercise: Exercise) -> Step:
     """Compare the starter and the notebook with the reference in which every defect was put back."""
     module, notebook = (course.pristine(path) for path in course.editable_files(exercise.id))
-    reference = course.reference_text(exercise.id)
-    expected = put_back(reference, exercise.defects)
-    problems = []
     starter = module.read_text(encoding="utf-8")
-    where = module.relative_to(course.root)
+    expected = put_back(course.reference_text(exercise.id), exercise.defects)
+    return Step(
+        name="sources",
+        problems=[
+            *_problems_of_module(course.shown(module), starter, expected),
+            *_problems_of_notebook(course.shown(notebook), notebook, starter),
+        ],
+        warnings=[*_warnings_of_table(course, exercise), *_warnings_of_page(course, exercise)],
+    )
+
+
+def _problems_of_module(shown: str, starter: str, expected: str) -> Iterator[str]:
+    """Yield the difference between the starter and the reference with every defect put back."""
+    if starter == expected:
+        return
+    place = f"{shown}:{_first_difference(starter, expected)}"
     if tree_text(starter) != tree_text(expected):
-        line = _first_difference(starter, expected)
-        problems.append(
-            f"{where}:{line}: differs from the reference with every defect put back; correct one of the two"
-        )
-    elif starter != expected:
-        line = _first_difference(starter, expected)
-        problems.append(
-            f"{where}:{line}: is worded differently from the reference with every defect put back; align them"
-        )
-    invalid = _why_invalid(notebook)
-    if invalid:
-        problems.append(
-            f"{notebook.relative_to(course.root)}: is not a valid notebook ({invalid}); save it from Jupyter"
-        )
+        yield f"{place}: differs from the reference with every defect put back; correct one of the two"
+    else:
+        yield f"{place}: is worded differently from the reference with every defect put back; align them"
+
+
+def _problems_of_notebook(shown: str, notebook: Path, starter: str) -> Iterator[str]:
+    """Yield why the notebook is not valid, cannot be read, or differs from the starter."""
+    if invalid := _why_invalid(notebook):
+        yield f"{shown}: is not a valid notebook ({invalid}); save it from Jupyter"
     twin = read_submission(notebook, notebook.name)
     if isinstance(twin, Unreadable):
-        problems.append(f"{notebook.relative_to(course.root)}: {twin.reason}")
+        yield f"{shown}: {twin.reason}"
     elif tree_text("\n\n".join(chunk.text for chunk in twin.chunks)) != tree_text(starter):
-        problems.append(
-            f"{notebook.relative_to(course.root)}: its code cells differ from the module; align them, and give "
-            'cells that only show something the tag "demonstration"'
+        yield (
+            f"{shown}: its code cells differ from the module; align them, and give cells that only show something the "
+            'tag "demonstration"'
         )
+
+
+def _warnings_of_table(course: Course, exercise: Exercise) -> Iterator[str]:
+    """Yield a warning if the table of hunts has no row for the exercise."""
     table = course.root / "exercises" / "README.md"
-    has_row = not table.exists() or exercise.id in hunts_in(table.read_text(encoding="utf-8"))
-    warning = f"{table.relative_to(course.root)}: has no row for {exercise.id}; add one, so that students find it"
-    warnings = [] if has_row else [warning]
+    if table.exists() and exercise.id not in hunts_in(table.read_text(encoding="utf-8")):
+        yield f"{course.shown(table)}: has no row for {exercise.id}; add one, so that students find it"
+
+
+def _warnings_of_page(course: Course, exercise: Exercise) -> Iterator[str]:
+    """Yield a warning if the README has blanks."""
     page = course.exercise_folder(exercise.id) / "README.md"
     blanks = page.read_text(encoding="utf-8").count(BLANK) if page.exists() else 0
     if blanks:
-        warnings.append(
-            f"{page.relative_to(course.root)}: says {BLANK} {counted(blanks, 'time')}; complete the contract there, "
-            "because students read it"
-        )
-    return Step(name="sources", problems=problems, warnings=warnings)
+        times = counted(blanks, "time")
+        yield f"{course.shown(page)}: says {BLANK} {times}; complete the contract there, because students read it"
 
 
 def _why_invalid(notebook: Path) -> str:

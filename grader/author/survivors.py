@@ -2,6 +2,7 @@
 
 import ast
 import re
+from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -114,44 +115,62 @@ def _passes_all(runner: Runner, text: str, checks: list[str]) -> bool:
 
 
 def missing_checks(source: str, exercise: Exercise, line: int, mutant: str = "") -> list[CheckFields]:
-    """Return checks that vary an argument on which the mutant's line depends and which no check varies yet.
+    """Return checks of everything that the mutant's line depends on and that no check varies yet.
 
-    If training changes the module's buffers and no check looks at them, return a check that does.
-
-    If the mutant changed a default in a signature, only that argument counts.
+    The line depends on arguments: on all that it and the conditions around it name, or, if the mutant changed defaults,
+    on these arguments alone. It may also depend on buffers that training changes.
     """
     interface = find_interface(source, "the reference")
-    tried = [*exercise.interface.constructor.items()]
-    tried += [pair for check in exercise.checks for pair in check.constructor.items()]
-    checks: list[CheckFields] = []
     words = _changed_defaults(interface, mutant) or _words_about(source, line)
+    return [
+        *_checks_of_constructor(interface, exercise, words),
+        *_checks_of_inputs(interface, exercise, words),
+        *_checks_of_statistics(interface, exercise),
+        *_checks_of_kind(interface, exercise, words),
+    ]
+
+
+def _checks_of_constructor(interface: FoundInterface, exercise: Exercise, words: set[str]) -> Iterator[CheckFields]:
+    """Yield checks of other values, defaults and refusals of the constructor's arguments."""
+    given = exercise.interface.constructor
+    tried = [*given.items(), *(pair for check in exercise.checks for pair in check.constructor.items())]
     for each in interface.constructor:
         if each.name not in words:
             continue
-        is_size = isinstance(exercise.interface.constructor.get(each.name), str)  # the size cases vary it
-        others = () if is_size else checks_of_other_values(interface, each, exercise.interface.constructor)
-        checks += [check for check in others if (each.name, check["constructor"][each.name]) not in tried]
-        is_given = each.name in exercise.interface.constructor and not each.is_required
+        is_size = isinstance(given.get(each.name), str)  # the size cases vary it
+        others = () if is_size else checks_of_other_values(interface, each, given)
+        yield from (check for check in others if (each.name, check["constructor"][each.name]) not in tried)
+        is_given = each.name in given and not each.is_required
         if is_given and not any(each.name in check.defaults for check in exercise.checks):
-            checks.append({"property": "matches_reference", "id": "values_by_default", "defaults": [each.name]})
-        if each.refused and not any(
-            isinstance(check, Raises) and each.name in check.constructor for check in exercise.checks
-        ):
-            checks.append(check_of_refusal(interface.kind, each))
+            yield {"property": "matches_reference", "id": "values_by_default", "defaults": [each.name]}
+        refusals = (check for check in exercise.checks if isinstance(check, Raises))
+        if each.refused and not any(each.name in check.constructor for check in refusals):
+            yield check_of_refusal(interface.kind, each)
+
+
+def _checks_of_inputs(interface: FoundInterface, exercise: Exercise, words: set[str]) -> Iterator[CheckFields]:
+    """Yield checks of other inputs."""
     given = [pair for check in exercise.checks for pair in check.inputs.items()]
     for check in checks_of_forward(interface):
         if words & check["inputs"].keys() and not any(pair in given for pair in check["inputs"].items()):
-            checks.append(check)
+            yield check
+
+
+def _checks_of_statistics(interface: FoundInterface, exercise: Exercise) -> Iterator[CheckFields]:
+    """Yield a check of what training leaves in buffers, unless a check looks at it."""
     if interface.learns_statistics() and not any(getattr(each, "evaluates_last", False) for each in exercise.checks):
         shapes = (shape for spec in exercise.interface.inputs.values() if (shape := shape_of(spec)))
         first = next((axis for shape in shapes for axis in shape[:1] if isinstance(axis, str)), "")
-        checks += [check_of_training(first)] if first else []
+        if first:
+            yield check_of_training(first)
+
+
+def _checks_of_kind(interface: FoundInterface, exercise: Exercise, words: set[str]) -> Iterator[CheckFields]:
+    """Yield the checks that the kind of subject suggests."""
     own = {name for check in exercise.checks for name in check.constructor}
-    return checks + [
-        compare_values(each.id, constructor=each.constructor)
-        for each in interface.own_checks
-        if each.about in words and not own & each.constructor.keys()
-    ]
+    for each in interface.own_checks:
+        if each.about in words and not own & each.constructor.keys():
+            yield compare_values(each.id, constructor=each.constructor)
 
 
 def _changed_defaults(interface: FoundInterface, mutant: str) -> set[str]:
