@@ -10,6 +10,7 @@ import msgspec
 from grader.checks.outcome import FailureKind, Status
 from grader.classroom.gradebook.connection import GradebookConnection
 from grader.classroom.gradebook.rows import (
+    Regrade,
     Student,
     SubmissionRecord,
     Versions,
@@ -120,7 +121,7 @@ class Gradebook(GradebookConnection):
         if row is None or row["outcome"] == NOT_JUDGED or not (row["is_closed"] or accepts_open):
             return False
         recorded = Versions(kit=row["kit"], torch=row["torch"], exercise=row["exercise_version"])
-        is_regraded = row["id"] <= self.regrade(submission)[0]
+        is_regraded = row["id"] <= self.last_regrade(submission).after_verdict
         return not is_regraded and row["digest"] == submission.digest and recorded == versions
 
     def attempt(self, submission: SubmissionRecord) -> int:
@@ -139,18 +140,18 @@ class Gradebook(GradebookConnection):
         the cause. The digest of a trap differs from that of a module.
         """
         parameters = (submission.digest, versions.exercise, versions.kit, versions.torch, seed, not accepts_open)
-        row = self.row(EQUAL, *parameters, self.regrade(submission)[0], NOT_JUDGED)
+        row = self.row(EQUAL, *parameters, self.last_regrade(submission).after_verdict, NOT_JUDGED)
         return None if row is None else int(row["id"])
 
-    def regrade(self, submission: SubmissionRecord) -> tuple[int, int | None]:
-        """Return the last verdict that a regrade of the submission cancelled, and the regrade's id."""
+    def last_regrade(self, submission: SubmissionRecord) -> Regrade:
+        """Return the last regrade of the submission; one without an id if there was none."""
         row = self.row(
             "SELECT after_verdict, id FROM regrades WHERE exercise = ? AND (student IS NULL OR student = ?)"
             " ORDER BY id DESC LIMIT 1",
             submission.exercise,
             submission.student,
         )
-        return (0, None) if row is None else (int(row[0]), int(row[1]))
+        return Regrade() if row is None else Regrade(id=row["id"], after_verdict=row["after_verdict"])
 
     def request_regrade(self, exercise: str, student: str | None, reason: str) -> int:
         """Cancel the verdicts on an exercise, so that the next batch grades its submissions again.
@@ -245,7 +246,7 @@ class Gradebook(GradebookConnection):
             "kit": versions.kit,
             "torch": versions.torch,
             "judged_at": time_text(),
-            "regrade": self.regrade(submission)[1],
+            "regrade": self.last_regrade(submission).id,
         }
 
 

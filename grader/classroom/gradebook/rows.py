@@ -65,6 +65,13 @@ class Student(Struct, frozen=True, kw_only=True):
     is_enrolled: bool = False
 
 
+class Regrade(Struct, frozen=True, kw_only=True):
+    """A regrade of submissions. It cancelled their verdicts up to the one with the id `after_verdict`."""
+
+    id: int | None = None
+    after_verdict: int = 0
+
+
 def check_pages(connection: sqlite3.Connection) -> None:
     """Raise SQLite's own error if the file is damaged."""
     (found,) = connection.execute("PRAGMA quick_check(1)").fetchone()
