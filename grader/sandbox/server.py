@@ -15,6 +15,7 @@ from msgspec import structs
 from grader.sandbox import probes
 from grader.sandbox.global_state import GlobalState
 from grader.sandbox.imports import import_lazily
+from grader.sandbox.overriding import let_override_forward
 from grader.sandbox.protocol import (
     MAX_TEXT,
     Act,
@@ -223,8 +224,9 @@ class Server:
             return probes.constructor(self.namespace, request.entry, request.adapter)
         names: dict[str, Any] = {"submission": self.namespace, "torch": torch}
         exec(compiled(request.variation), names)  # noqa: S102 - beside the submission
-        constructor: Callable[..., Any] = names[request.entry]
-        return constructor
+        variation: type = names[request.entry]
+        let_override_forward(variation, {each for each in names.values() if isinstance(each, type)})
+        return variation
 
     def _call(self, request: Call) -> Returned | Built:
         if request.build is not None:
