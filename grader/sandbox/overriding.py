@@ -23,7 +23,7 @@ def let_override_forward(variation: type, own_classes: set[type]) -> None:
 
 
 def _running_its_own_forward(base: Any) -> type:
-    """Return a class derived from `base` that runs the `forward` of `base`, or the one that its constructor assigned."""
+    """Return a class derived from `base` that runs the `forward` of `base`, or that which its constructor assigned."""
 
     def construct(self: Any, *arguments: Any, **keywords: Any) -> None:
         base.__init__(self, *arguments, **keywords)

@@ -13,7 +13,7 @@ class ValuesOfHugeNumbers(submission.WindowAttention):
 class PlacesInTurn(submission.WindowAttention):
     def forward(self, x, past):
         call = super().forward
-        parts = [call(x, past, start=start) for start in (0, 40, 7, 600, 0)]
+        parts = [call(x, past, start=start) for start in (0, 40, 7, 600, 1000, 0, 988)]
         parts += [call(x[:, :1], past, start=1), call(x, past[:, :1]), call(x, past[:, 1:], start=40)]
         windows = [(3, 8, 1), (1, 5, 6), (2, 10, 0), (1, 4, 2)]
         windows += [(1 + index % 4, 1 + 7 * index % 12, 5 * index % 17) for index in range(56)]
@@ -37,11 +37,13 @@ class DtypesInTurn(submission.WindowAttention):
 
 class ShortFloatsFurtherOn(submission.WindowAttention):
     def forward(self, x, past):
-        found, call = [], super().forward
+        found, call, mode = [], super().forward, self.training
         for words, earlier, start in ((20, 390, 0), (19, 40, 360), (18, 30, 1020), (17, 30, 4090)):
             inputs = [(4 * each).bfloat16() for each in (x[:, :words], past[:, :earlier])]
+            self.train(start > 1000)
             rounded = self.to(torch.bfloat16) and call(*inputs, start)
             exact = self.to(torch.float64) and call(*(each.double() for each in inputs), start + 1)
             error = (rounded - exact).abs().mean() / exact.abs().mean()
             found += [exact[:, :3], error * (error > 0.1)]  # 2% in right layers
+        self.train(mode)
         return found

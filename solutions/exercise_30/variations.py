@@ -17,8 +17,9 @@ class ValuesOfSureLogits(SortingLoss):
             large = [size * each for each in (topics, accept, elder)]
             loss = submission.sorting_loss(large[0], large[1], labels, accepted, large[2], share=self.share)
             losses.append(loss / size)
-        losses.append(submission.sorting_loss(topics, accept, labels, accepted, elder, share=0.0))
-        return torch.stack(losses)
+        given = [each.mT.contiguous().mT if each.dim() > 1 else each for each in (topics, elder)]
+        losses.append(submission.sorting_loss(given[0], accept, labels, accepted, given[1], share=0.0))
+        return torch.stack(losses), torch.equal(given[0], topics) and torch.equal(given[1], elder)
 
 
 class GradientsOfSureLogits(SortingLoss):

@@ -35,4 +35,6 @@ class ValuesWithGaps(submission.BackwardLook):
 
 class ValuesOfLargeSizes(submission.BackwardLook):
     def forward(self, x, real):
-        return super().forward(x, (torch.arange(x.shape[1]) % 3 != 1).expand(real.shape))
+        x, real = x.clone(), torch.arange(real.numel()).view(real.shape) % 3 != 1
+        x[:, 1], real[:, 0] = 0.0, True
+        return super().forward(x, real)
