@@ -238,8 +238,14 @@ def _promises(exercise: Exercise, found: FoundInterface) -> Iterator[str]:
     )
     if kind.is_module and interface.trains_after_inference:
         yield "A module that was called under `torch.inference_mode()` can be trained afterwards."
-    mode = ", the module's mode, which parameters require gradients, or another module" if kind.is_module else ""
-    yield f"A call does not change torch's seed, default dtype or grad mode{mode}."
+    if not kind.is_module:
+        yield "A call does not change torch's seed, default dtype or grad mode."
+        return
+    yield (
+        "Neither a call nor the constructor changes torch's seed, default dtype or grad mode. A call does not change "
+        "the module's mode, which parameters require gradients, or another module. A deep copy of the module works by "
+        "itself."
+    )
 
 
 def _calls(exercise: Exercise, found: FoundInterface) -> str:

@@ -19,10 +19,13 @@ from grader.sandbox.values import outputs_of
 MAY_MIX = frozenset(
     (
         *("to", "copy_", "type_as", "expand_as", "view_as", "reshape_as", "__getitem__", "__setitem__", "index_put_"),
-        *("_has_compatible_shallow_copy_type", "__set__", "is_same_size", "is_set_to"),
+        *("_has_compatible_shallow_copy_type", "__set__", "is_same_size", "is_set_to", "tensor_split"),
     )
 )
-"""Functions that accept tensors of different devices. Moving a module calls the last ones."""
+"""Functions that accept tensors of different devices. Moving a module calls some of them."""
+
+COPIES = frozenset(("cpu", "to"))
+"""Functions that may copy a tensor to the CPU."""
 
 NO_ELEMENTS = "Cannot copy out of meta tensor"
 """A part of torch's message where a function copies elements to another device."""
@@ -75,8 +78,8 @@ class Watch(TorchFunctionMode):
         try:
             return function(*arguments, **keywords)
         except NotImplementedError as error:
-            if NO_ELEMENTS in str(error):
-                return value
+            if NO_ELEMENTS in str(error):  # also raised where a saved tensor is copied, beside the function
+                return value if name in COPIES else _map_parts(value, _there)
             is_missing = any(words in str(error) for words in ("Meta kernel", "not implemented"))
             if not is_missing or not isinstance(value, torch.Tensor | list | tuple):
                 raise

@@ -129,15 +129,17 @@ PROMISES: dict[str, Keeps] = {
     r"follows torch's seed": lambda checks, _: checks.have("dropout_acts_on_weights"),
     r"need not be trainable": lambda checks, _: not checks.exercise.interface.trains_after_inference,
     r"[Mm]oved (to|with)|any device": lambda checks, _: checks.have("moves_between_devices"),
+    r"deep copy": lambda checks, _: checks.exercise.interface.kind.has_calling_variants,
     r"a head by itself works? on any device": lambda checks, _: checks.have(
         "moves_between_devices", id="a_head_moves_between_devices"
     ),
     r"influence[^.]*whatever the magnitude": lambda checks, _: checks.are_huge(),
     r"magnitude": lambda checks, _: bool(checks.exercise.random_sizes),
     r"up to a thousand": lambda checks, _: checks.exercise.interface.largest_input == 1000,
-    r"(at|of) any size|number of heads|of any height|memory layout|not change torch's seed|passed by keyword": (
+    r"(at|of) any size|number of heads|of any height|memory layout|passed by keyword": (
         lambda checks, _: bool(checks.exercise.random_sizes)
     ),
+    r"torch's seed, default|the module's mode": (lambda checks, _: bool(checks.exercise.random_sizes)),
     r"constructor (refuses|raises)": lambda checks, _: checks.have("raises", at="constructor"),
     r"longer than `context_length`|of exactly `context_length`": refuses_long,
     r"with `(tokens|time)` from 1 to": lambda checks, _: checks.have("matches_reference", id="full_context"),
