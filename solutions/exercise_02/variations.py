@@ -15,7 +15,25 @@ class ValuesOfQueriesThatSeeNothing(submission.MultiHeadAttention):
         batch, tokens, _ = x.shape
         sample, one_head, two_heads = (torch.ones(size, 3, tokens, tokens) for size in (batch, 1, 1))
         sample[1, :, 2] = one_head[:, 1, 2] = two_heads[:, :2, 2] = 0
-        return [super(ValuesOfQueriesThatSeeNothing, self).forward(x, mask) for mask in (sample, one_head, two_heads)]
+        column = torch.ones(tokens, 1)
+        column[1::2] = 0
+        found, call = [], super().forward
+        for is_training in (False, True):
+            self.train(is_training)
+            found += [call(x, mask) for mask in (sample, one_head, two_heads, column)]
+        self.eval()
+        return found
+
+
+class ValuesBesideALoudHiddenToken(submission.MultiHeadAttention):
+    def forward(self, x):
+        with torch.no_grad():
+            for layer in (self.W_q, self.W_k):
+                torch.nn.init.eye_(layer.weight)
+                torch.nn.init.zeros_(layer.bias)
+        loud = torch.zeros_like(x)
+        loud[:, 0] = 1000.0
+        return super().forward(loud, torch.arange(x.shape[1])[None] > 0)
 
 
 class ValuesOfManyAndWide(submission.MultiHeadAttention):

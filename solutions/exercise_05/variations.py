@@ -1,6 +1,7 @@
 """Classes that checks build in place of the submission's class."""
 
 import contextlib
+import io
 
 import submission
 import torch
@@ -11,15 +12,25 @@ class AnExplanationDrawsNothing(submission.MultiHeadAttention):
         state = torch.get_rng_state()
         silent = self(x)
         torch.set_rng_state(state)
-        explained = self(x, verbose=True)
+        explained = self(x, True)
         have_a_difference = all(isinstance(each, torch.Tensor) for each in (explained, silent))
         return explained - silent if have_a_difference else explained
+
+
+class SilentAroundARefusal(submission.MultiHeadAttention):
+    def silent_around_a_refusal(self, x):
+        printed = []
+        for words, verbose in ((torch.cat([x, x], dim=1), False), (torch.cat([x, x], dim=1), True), (x, False)):
+            with contextlib.redirect_stdout(io.StringIO()) as text, contextlib.suppress(RuntimeError, ValueError):
+                output = self(words, verbose=verbose)
+            printed.append(not verbose and text.getvalue() != "")
+        return output, torch.tensor(printed)
 
 
 class AcceptsNoMoreAfterLoading(submission.MultiHeadAttention):
     def __init__(self, input_dim, output_dim, context_length, dropout, num_heads):
         super().__init__(input_dim, output_dim, context_length, dropout, num_heads)
-        self.sizes = input_dim, output_dim, 2 * context_length, dropout, num_heads
+        self.sizes = input_dim, output_dim, 2 * context_length, dropout, num_heads, False, False
 
     def accepts(self, x):
         try:

@@ -28,19 +28,22 @@ class SharedScoresAndDetachedWeights(submission.MultiHeadAttention):
 
 class ScoresOfASubclassAfterACall(submission.MultiHeadAttention):
     def get_scores(self, query, key):
-        self.returned = super().get_scores(query, key).clone(memory_format=torch.contiguous_format)
+        scores = super().get_scores(query=query, key=key)
+        self.returned = scores.clone(memory_format=torch.contiguous_format)
         self.before = self.returned.detach().clone()
         return self.returned
 
     def forward(self, mask=None, **vectors):
         found = []
         for dtype in ("bool", "uint8", "int64", "float16", "float32", "float64")[: 1 if mask is None else 6]:
-            for is_recorded in (True, False):
+            for is_recorded, is_training in ((True, False), (False, False), (True, True)):
+                self.train(is_training)
                 given = None if mask is None else mask.to(getattr(torch, dtype), copy=True)
                 with torch.set_grad_enabled(is_recorded):
                     output = super().forward(**vectors, mask=given)
                 is_kept = mask is None or torch.equal(given, mask.to(given.dtype))
                 found.append((output, self.returned.detach() - self.before, is_kept))
+        self.eval()
         return found
 
 
@@ -60,11 +63,16 @@ class RefusalsOfOtherLayouts(submission.MultiHeadAttention):
 
 class ALinearMapCutIntoHeads(submission.MultiHeadAttention):
     def cut_into_heads(self, x):
-        cut = submission.PrepareForMultiHeadAttention(d_model=x.shape[-1], heads=3, d_k=5, bias=True)
-        with torch.no_grad():
-            for each in cut.parameters():
-                each.copy_(torch.linspace(-1.0, 0.5, each.numel()).view(each.shape))
-        return cut(x)
+        found = []
+        for cut in (
+            submission.PrepareForMultiHeadAttention(d_model=x.shape[-1], heads=3, d_k=5, bias=True),
+            submission.PrepareForMultiHeadAttention(x.shape[-1], 3, 5, False),
+        ):
+            with torch.no_grad():
+                for each in cut.parameters():
+                    each.copy_(torch.linspace(-1.0, 0.5, each.numel()).view(each.shape))
+            found.append(cut(x))
+        return found
 
 
 class ValuesWithLowScoresOfASubclass(submission.MultiHeadAttention):
@@ -72,6 +80,11 @@ class ValuesWithLowScoresOfASubclass(submission.MultiHeadAttention):
         scores = super().get_scores(query, key)
         steps = torch.arange(1.0, scores.shape[1] + 1, dtype=scores.dtype, device=scores.device)
         return 0 * scores - 1e7 * steps[None, :, None, None]
+
+    def forward(self, *, mask, **vectors):
+        second = torch.zeros_like(mask[:1])
+        second[:, 1] = True
+        return super().forward(**vectors, mask=mask), super().forward(**vectors, mask=second)
 
 
 class ValuesOfManyAndWide(submission.MultiHeadAttention):

@@ -1,5 +1,8 @@
 """Classes that checks build in place of the submission's class."""
 
+import contextlib
+import copy
+
 import submission
 import torch
 
@@ -26,6 +29,7 @@ class WhatFollowingLeaves(submission.CalmNetwork):
             change_weights(self.online)
             self.train(index % 2 == 0)
             seen[f"follow() returns nothing, call {index}"] = torch.tensor(float(self.follow() is None))
+        self.follow()  # nothing is new, and the twin comes closer all the same
         self.train(mode)
         statistics = zip(self.twin.named_buffers(), self.online.buffers(), strict=False)
         seen |= {f"twin's {name} minus online's": one - other for (name, one), other in statistics}
@@ -59,15 +63,24 @@ def flat(tensors):
     return torch.cat([each.detach().flatten().float() for each in tensors])
 
 
+def copied(network):
+    """Return a deep copy, if it can be made, of a network that has other weights afterwards."""
+    with contextlib.suppress(RuntimeError, TypeError):
+        network, original = copy.deepcopy(network), network
+        change_weights(original)
+    return network
+
+
 class ValuesOfAnyDecay(submission.CalmNetwork):
     def forward(self, x):
         seen = {}
         for decay in (0.0, 0.3, 0.99999, 1.0):
             network = submission.CalmNetwork(*self.online[0].weight.mT.shape, decay)
-            twin, online = network.twin, network.online
-            apart = flat(twin.state_dict().values()) - flat(online.state_dict().values())
+            apart = flat(network.twin.state_dict().values()) - flat(network.online.state_dict().values())
             seen[f"new twin minus online, decay={decay}"] = apart
             network.load_state_dict(self.state_dict())
+            network = copied(network) if decay == 0.3 else network
+            twin, online = network.twin, network.online
             network(x)
             for index, parameter in enumerate(online.parameters()):
                 parameter.data += 1e6

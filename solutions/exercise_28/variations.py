@@ -1,5 +1,8 @@
 """Classes that checks build in place of the submission's class."""
 
+import contextlib
+import copy
+
 import submission
 import torch
 
@@ -68,6 +71,14 @@ class ValuesFoldedAndConverted(submission.AdaptedLinear):
         self.fold()
         found.append(call(x))
         self.unfold()
+        layer = self
+        with contextlib.suppress(RuntimeError, TypeError):  # some layers cannot be copied
+            layer = copy.deepcopy(self)
+        with torch.no_grad():
+            layer.down.weight.mul_(1.5)
+        for method in (layer.fold, layer.unfold):
+            method()
+            found.append(super(ValuesFoldedAndConverted, layer).forward(x))
         return tuple(found)
 
 

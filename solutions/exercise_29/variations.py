@@ -18,6 +18,13 @@ class NothingToGuessCostsNothing(torch.nn.Module):
         return found
 
 
+class ValuesOfTransposedInputs(torch.nn.Module):
+    def forward(self, logits, tokens):
+        inputs = [each.detach().transpose(0, -1).contiguous().transpose(0, -1) for each in (logits, tokens)]
+        found = [submission.language_loss(*inputs), submission.language_loss(*inputs, counted=7)]
+        return found + [after - before for after, before in zip(inputs, (logits, tokens), strict=True)]
+
+
 # If places are left out, a mean may stay the same, but a sum changes.
 class ValuesOfLargeSizes(torch.nn.Module):
     def forward(self, logits, tokens):

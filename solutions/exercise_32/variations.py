@@ -51,26 +51,28 @@ class ValuesOfTwoGroups(Steps):
 class ValuesOfNumbers(Steps):
     def forward(self, matrix, vector):
         with torch.inference_mode(False), torch.enable_grad():
-            starts = [vector, vector[0], 1e10 * vector, vector, matrix.mT]
+            starts = [vector, vector[0], 1e10 * vector, vector, matrix.mT, vector[-1]]
             found = [torch.nn.Parameter(each.clone()) for each in starts]
             empty, unused, resting = (torch.nn.Parameter(torch.ones(shape)) for shape in ((0, 3), (2,), (2,)))
             groups = [
                 {"params": [unused], "lr": 0.1},
                 {"params": [found[0], empty], "betas": (0.0, 0.9), "eps": 0.0},
-                {"params": [found[1]], "betas": (0.9, 0.0), "weight_decay": 0.3},
+                {"params": [found[1]], "betas": (0.9, 0.0), "weight_decay": 3.0},  # which turns the sign
                 {"params": [found[2], resting]},
                 {"params": [found[3]], "lr": 0.0, "weight_decay": 30.0},
-                {"params": [found[4]], "betas": (0.5, 0.999)},
+                {"params": [found[4], found[5]], "betas": (0.5, 0.999)},
             ]
             optimizer = submission.PocketAdamW(groups, lr=0.5)
-            found[0].requires_grad_(False)  # it still gets gradients, so it still moves
+            gradients = []
+            for each in (found[0], empty):  # all of their group; they still get gradients, so they still move
+                each.requires_grad_(False)
             for step in range(3):
                 for index, each in enumerate(found):
-                    size = 10.0 ** (index * (step + 2) or -12)
+                    size = 10.0 ** (min(index, 4) * (step + 2) or -12)
                     each.grad = size * torch.cos(starts[index] * (step + 1)) * ((index, step) != (1, 0))
                 empty.grad = torch.zeros_like(empty)
                 optimizer.step()
-            gradients = [each.grad for each in found]
+                gradients += [each.grad for each in found]
             found[2] = found[2] / 1e10
             return tuple(each.detach() for each in (*found, *gradients, unused, resting))
 

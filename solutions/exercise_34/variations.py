@@ -10,10 +10,17 @@ class LikelyWords(torch.nn.Module):
         self.arguments = {"share": share, "warmth": warmth}
 
 
+def transposed(tensor):
+    """Return a tensor with the same values that lies otherwise in memory."""
+    return tensor.detach().mT.contiguous().mT
+
+
 # A share of one keeps all words if no chance is too small to count.
 class ValuesOfAShareOfOne(LikelyWords):
     def forward(self, logits):
-        return submission.likely_words(logits, share=1.0, warmth=2.0)
+        given = transposed(logits)
+        calls = [submission.likely_words(each, share=1.0, warmth=2.0) for each in (logits, given)]
+        return *calls, given - logits
 
 
 # Logits must be divided by the warmth before they become chances, which have a smallest number.
@@ -57,6 +64,8 @@ class ValuesOfOtherMagnitudes(LikelyWords):
             (submission.likely_words(apart, share=0.8) * steps).sum().backward()
         kinds = 2 + torch.arange(len(steps)) % 2
         kinds[-1] = 1  # the last row keeps the most words
+        same_first = steps.scatter(-1, steps.argmax(dim=-1, keepdim=True), steps[:, :1])
+        same_first[:, 0] = steps.max()
         return (
             apart.grad,
             submission.likely_words(steps + 4096.0, share=0.8),
@@ -68,6 +77,7 @@ class ValuesOfOtherMagnitudes(LikelyWords):
             submission.likely_words(steps / 256, share=1e-6),
             submission.likely_words(1e-7 * steps, share=0.8, warmth=1e-7),
             submission.likely_words(steps * kinds[:, None], share=0.8),
+            submission.likely_words(same_first, share=0.8),
         )
 
 
