@@ -23,5 +23,4 @@ class ValuesOfManyAndWideWithPadding(submission.CausalAttention):
     def forward(self, x, keep):
         late = torch.ones_like(keep)
         late[-1, keep.shape[1] // 2 :] = False
-        call = super().forward
-        return [call(x, each) for each in (None, keep, None, late)]
+        return super().forward(x, keep), super().forward(x, late)
