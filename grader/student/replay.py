@@ -15,8 +15,8 @@ from grader.checks.failure import Comparison, Failure, Relation
 from grader.checks.outcome import FailureKind
 from grader.checks.proxies import MisfitError
 from grader.checks.tape import FailedCheck, Step
-from grader.sandbox.calling_variants import CallingVariant, Mode, Scale, Sharing, from_plain
-from grader.sandbox.probes import calling_variants, name_of
+from grader.sandbox.calling_variants import CallingVariant, GradientMode, Mode, Scale, Sharing, from_plain
+from grader.sandbox.probes import calling_variants, name_of, training
 from grader.sandbox.protocol import AdapterSpec, Build, Call, TensorValue, Transfer, Value
 from grader.sandbox.values import from_python, from_tensor, outputs_of, to_python
 from grader.spec.exercise import Exercise
@@ -199,6 +199,9 @@ def _calls(request: Call, values: list[Any]) -> Iterator[tuple[MadeCall, Any]]:
         grad=request.grad,
         cotangents=request.cotangents or [],
     )
+    if request.probe == name_of(training.call_in_inference_mode):
+        variant = CallingVariant(gradients=GradientMode.INFERENCE_MODE)
+        usual = structs.replace(usual, method=to_python(request.options["called"]), variant=variant)
     for index, more in enumerate([{}, *(request.more or [])]):
         value = values[index] if index < len(values) else None
         yield structs.replace(usual, arguments={**request.arguments, **more}), value
