@@ -44,7 +44,7 @@ class Case(Struct, frozen=True, kw_only=True):
     inputs_in_variants: tuple[dict[str, Any], dict[str, Any]] = ({}, {})
     """Two more sets of inputs, which calls in calling variants use in turn."""
     optional_inputs: dict[str, torch.Tensor] = {}
-    """Tensors that other checks pass and this check leaves out, such as a mask. A call before may pass them."""
+    """Tensors that other checks pass and this check leaves out, such as a mask. An earlier call may pass them."""
     samples_axes: dict[str, int] = {}
     """The axis of the samples in each input that has one."""
     shared: dict[str, str] = {}

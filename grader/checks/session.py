@@ -120,7 +120,7 @@ class CheckLog:
         self._arguments, self._inputs = arguments, inputs
 
     def last_call(self) -> LastCall | None:
-        """Return the last call, without inputs if the last module was built and not called; None without either."""
+        """Return the last call, without inputs if the last module was not called; None if there is nothing to tell."""
         if not (self._arguments or self._inputs):
             return None
         tensors = {name: value for name, value in self._inputs.items() if isinstance(value, torch.Tensor)}

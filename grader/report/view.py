@@ -153,7 +153,7 @@ class AttemptRow(Struct, frozen=True, kw_only=True):
 class VerdictView(Struct, frozen=True, kw_only=True):
     """Everything that a verdict's page says. Texts are safe to print, and empty if the page omits them.
 
-    A layout may omit parts for which it has no limits.
+    A layout may omit parts for which it has no room.
     """
 
     exercise: str

@@ -68,11 +68,11 @@ def call_in_variants(
     There are fewer values if a later call raises, or if the reply is full. For a call whose gradients are compared, the
     value is `(value, gradients of parameters, gradients of inputs)`.
 
-    Some calls get the inputs in `others`. A call between other calls follows a call with the inputs in
-    `optional` too, of which it must keep nothing. After a module that is rebuilt, other modules are built and called,
-    one for each set of constructor arguments in `other_arguments`; they must share nothing with it. Three arguments map
-    an input's name: `sample_axes` to the axis of its samples, `shared` to the input that replaces it in calls with a
-    shared tensor, and `scales` to its factor in calls with large inputs.
+    Some calls get the inputs in `others`. One of the calls before a call with the history `AFTER_OTHERS` also gets the
+    inputs in `optional`, and the module must keep nothing of it. After a module that is rebuilt, other modules are
+    built and called, one for each set of constructor arguments in `other_arguments`; they must share nothing with it.
+    Three arguments map an input's name: `sample_axes` to the axis of its samples, `shared` to the input that replaces
+    it in calls with a shared tensor, and `scales` to its factor in calls with large inputs.
     """
     values: list[Any] = []
     size, count, doubled = 0, 0, None

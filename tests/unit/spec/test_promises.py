@@ -139,7 +139,7 @@ PROMISES: dict[str, Keeps] = {
     r"(at|of) any size|number of heads|of any height|memory layout|passed by keyword": (
         lambda checks, _: bool(checks.exercise.random_sizes)
     ),
-    r"torch's seed, default|the module's mode": (lambda checks, _: bool(checks.exercise.random_sizes)),
+    r"torch's seed, default|the module's mode": lambda checks, _: bool(checks.exercise.random_sizes),
     r"constructor (refuses|raises)": lambda checks, _: checks.have("raises", at="constructor"),
     r"longer than `context_length`|of exactly `context_length`": refuses_long,
     r"with `(tokens|time)` from 1 to": lambda checks, _: checks.have("matches_reference", id="full_context"),
